@@ -1,0 +1,28 @@
+# tl::strict: what every target of ours is compiled with. It is exported with the package because
+# static libraries name what they link to, but all it carries there is the language level.
+add_library(tl_strict INTERFACE)
+add_library(tl::strict ALIAS tl_strict)
+target_compile_features(tl_strict INTERFACE cxx_std_20)
+
+set(tl_warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 finds overlapping copies in `text + std::string`, where there are none (GCC bug 105651).
+  list(APPEND tl_warnings -Wno-restrict)
+endif()
+if(TL_WERROR)
+  list(APPEND tl_warnings -Werror)
+endif()
+target_compile_options(tl_strict INTERFACE "$<BUILD_INTERFACE:${tl_warnings}>")
+
+if(TL_STRESS)
+  # In the public headers too, so that a program that includes them sees the same types.
+  target_compile_definitions(tl_strict INTERFACE $<BUILD_INTERFACE:TL_STRESS=1>)
+endif()
+
+if(TL_SANITIZE)
+  string(REPLACE "," ";" tl_sanitizers "${TL_SANITIZE}")
+  # Sanitizers go to everything in the build, simulated drivers and kernels included: memory that
+  # one side sees and the other does not gives false reports.
+  add_compile_options(-fsanitize=${TL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${TL_SANITIZE})
+endif()

@@ -1,0 +1,43 @@
+#!/bin/bash
+# Packs what a GPU machine needs to run our tests and benchmarks on the real device into build/gpu-bundle: the programs,
+# stripped, the shared libraries they need, and run.sh. Nothing has to be installed there but the driver.
+#
+# With AMD_EMULATE_DIR naming the folder of hip_over_cuda.cpp, a libamdhip64.so over libcuda is compiled from there and
+# packed too, so that the ROCm half of the runtime is tested on an NVIDIA GPU.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=${1:-$(nproc)}
+bundle=build/gpu-bundle
+limit_mib=60
+
+cmake --preset release -DTL_BUILD_BENCH=ON >build/configure-release.log 2>&1 || { cat build/configure-release.log; exit 1; }
+cmake --build --preset release -j "$jobs"
+
+rm -rf $bundle
+mkdir -p $bundle/bin $bundle/lib
+for program in tl base_tests runtime_tests kernels_tests; do
+  cp build/release/bin/$program $bundle/bin/
+done
+cp build/release/bin/*_bench $bundle/bin/
+strip $bundle/bin/*
+
+# Libraries that are not part of the C library travel along; the loader and libc must be the machine's own.
+for program in $bundle/bin/*; do ldd "$program"; done |
+  awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
+  grep -Ev '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so' |
+  while read -r library; do cp -L "$library" $bundle/lib/; done
+
+if [ -n "${AMD_EMULATE_DIR:-}" ]; then
+  mkdir -p $bundle/hip-over-cuda
+  g++ -std=c++20 -O2 -shared -fPIC "$AMD_EMULATE_DIR/hip_over_cuda.cpp" -o $bundle/hip-over-cuda/libamdhip64.so -ldl
+else
+  echo "note: AMD_EMULATE_DIR is not set: the ROCm host path is not packed (see make help)"
+fi
+
+cp tools/gpu_run.sh $bundle/run.sh
+size_mib=$(du -sm $bundle | cut -f1)
+echo "$bundle: $size_mib MiB; run $bundle/run.sh on a machine with a GPU"
+if [ "$size_mib" -ge $limit_mib ]; then
+  echo "error: the bundle must stay under $limit_mib MiB" >&2
+  exit 1
+fi

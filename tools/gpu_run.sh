@@ -1,0 +1,87 @@
+#!/bin/bash
+# Runs the tests and benchmarks of this bundle on the GPU of this machine. Results go to $OUT, or ./out.
+#
+#   run.sh [tests|sanitize|bench]...    default: all three
+#
+# Every step's output is a file of its own; summary.txt has one line per step. Exits 1 when a step failed.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+out=${OUT:-./out}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export TL_CACHE_DIR=$out/cache
+: > "$out/summary.txt"
+failed=0
+
+step() {  # step NAME COMMAND...
+  local name=$1 start=$SECONDS code=0
+  shift
+  "$@" >"$out/$name.txt" 2>&1 || code=$?
+  local line
+  line=$(printf '%-28s exit %3d  %4d s' "$name" $code $((SECONDS - start)))
+  echo "$line" | tee -a "$out/summary.txt"
+  if [ $code -ne 0 ]; then
+    failed=1
+    tail -n 40 "$out/$name.txt"
+  fi
+  return 0
+}
+
+sanitizer() { command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -1; }
+
+# Without a GPU the tests would pass on the CPU alone and prove nothing here.
+step devices "$here/bin/tl" devices --modules
+if ! grep -Eq '^(cuda|rocm):0 ' "$out/devices.txt"; then
+  echo "error: no GPU is visible on this machine" | tee -a "$out/summary.txt"
+  cat "$out/devices.txt"
+  exit 1
+fi
+nvidia-smi >"$out/nvidia-smi.txt" 2>&1 || true
+
+[ $# -gt 0 ] || set -- tests sanitize bench
+for part in "$@"; do
+  case $part in
+    tests)
+      step base "$here/bin/base_tests"
+      step runtime "$here/bin/runtime_tests"
+      step kernels "$here/bin/kernels_tests"
+      step kernels-compiled env TL_FORCE_RTC=1 "$here/bin/kernels_tests"
+      if [ -e "$here/hip-over-cuda/libamdhip64.so" ]; then
+        # The CUDA driver is hidden so that the ROCm devices are the ones under test.
+        over=(env TL_HIP_DRIVER="$here/hip-over-cuda/libamdhip64.so" TL_HIPRTC="$here/hip-over-cuda/libamdhip64.so"
+              TL_CUDA_DRIVER="$here/none.so")
+        step rocm-devices "${over[@]}" "$here/bin/tl" devices
+        step rocm-runtime "${over[@]}" "$here/bin/runtime_tests"
+        step rocm-kernels "${over[@]}" "$here/bin/kernels_tests"
+      fi
+      step demo "$here/bin/tl" demo memory
+      ;;
+    sanitize)
+      tool=$(sanitizer)
+      if [ -z "$tool" ]; then
+        echo "error: compute-sanitizer is not on this machine" | tee -a "$out/summary.txt"
+        failed=1
+        continue
+      fi
+      for check in memcheck racecheck; do
+        for program in runtime kernels; do
+          # Errors that a test provokes on purpose come back as return values and are not reported.
+          step $check-$program "$tool" --tool $check --error-exitcode 9 --report-api-errors no \
+            --target-processes all "$here/bin/${program}_tests"
+        done
+      done
+      ;;
+    bench)
+      for bench in "$here"/bin/*_bench; do
+        name=$(basename "$bench")
+        step "$name" "$bench" --benchmark_out="$out/$name.json" --benchmark_out_format=json
+      done
+      ;;
+    *)
+      echo "usage: run.sh [tests|sanitize|bench]..." >&2
+      exit 2
+      ;;
+  esac
+done
+exit $failed

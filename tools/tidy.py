@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy-19 over the sources of src/ and fails on any finding.
+
+    tidy.py BUILD_FOLDER [--jobs N] [--budget SECONDS]
+
+A source that was clean is not looked at again until it, a header of ours that it includes, its compile command or
+.clang-tidy changes; BUILD_FOLDER/tidy remembers. When the budget is spent, the files not reached are named; the next
+run begins with them.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def our_headers(build):
+    """For each object file of the build, the files of this tree it was made from, as ninja recorded them."""
+    text = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True).stdout
+    found, current = {}, None
+    for line in text.splitlines():
+        if line and not line[0].isspace():
+            current = found.setdefault(line.split(":", 1)[0], [])
+        elif line.strip():
+            path = pathlib.Path(build, line.strip()).resolve()
+            if path.is_relative_to(ROOT):
+                current.append(path)
+    return found
+
+
+def key_of(entry, headers):
+    digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes())
+    digest.update(entry["command"].encode())
+    for path in sorted({pathlib.Path(entry["file"]), *headers}):
+        digest.update(str(path).encode())
+        digest.update(path.read_bytes() if path.exists() else b"gone")
+    return digest.hexdigest()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--budget", type=float, default=480)
+    options = parser.parse_args()
+
+    entries = json.loads(pathlib.Path(options.build, "compile_commands.json").read_text())
+    entries = [e for e in entries if pathlib.Path(e["file"]).is_relative_to(ROOT / "src") and e["file"].endswith(".cpp")]
+    if not entries:
+        sys.exit(f"tidy: {options.build} compiles no source of src/; is it built?")
+    dependencies = our_headers(options.build)
+    clean = pathlib.Path(options.build, "tidy")
+    clean.mkdir(exist_ok=True)
+    todo = []
+    for entry in entries:
+        key = key_of(entry, dependencies.get(entry.get("output", ""), []))
+        if not (clean / key).exists():
+            todo.append((entry["file"], key))
+    print(f"{len(entries) - len(todo)} of {len(entries)} files are unchanged since they were found clean")
+
+    deadline = time.monotonic() + options.budget
+    failed, not_reached = [], []
+
+    def check(item):
+        file, key = item
+        name = str(pathlib.Path(file).relative_to(ROOT))
+        if time.monotonic() > deadline:
+            not_reached.append(name)
+            return
+        result = subprocess.run(["clang-tidy-19", "--quiet", "-p", options.build, "--warnings-as-errors=*", file],
+                                capture_output=True, text=True)
+        if result.returncode == 0:
+            (clean / key).touch()
+        else:
+            failed.append(name)
+            print(f"--- {name}\n{result.stdout}{result.stderr}", flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(check, todo))
+    for name in not_reached:
+        print(f"not reached within {options.budget:.0f} s: {name}")
+    print(f"{len(todo) - len(failed) - len(not_reached)} files looked at and clean, {len(failed)} with findings, "
+          f"{len(not_reached)} not reached")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
