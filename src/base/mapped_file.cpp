@@ -1,0 +1,88 @@
+#include "tl/base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "tl/base/error.h"
+
+namespace tl {
+
+namespace {
+
+constexpr const char* kWhere = "map file";
+
+[[noreturn]] void fail(const std::string& path, const char* step, int error) {
+  throw Error(ErrorKind::BadFile, kWhere, "cannot ", step, " '", path,
+              "': ", std::generic_category().message(error));
+}
+
+// Closes on every way out. The mapping does not need the descriptor once it is made.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
+  // The system would cut the path at a zero byte and open another file.
+  if (path_.find('\0') != std::string::npos) {
+    throw Error(ErrorKind::BadFile, kWhere, "the path that begins '", path_.c_str(),
+                "' has a zero byte in it");
+  }
+  // O_NONBLOCK so that a named pipe is refused below instead of waiting for a writer.
+  const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) fail(path_, "open", errno);
+
+  struct stat info{};
+  if (::fstat(file.get(), &info) != 0) fail(path_, "look at", errno);
+  if (S_ISDIR(info.st_mode)) fail(path_, "map", EISDIR);
+  if (!S_ISREG(info.st_mode)) {
+    throw Error(ErrorKind::BadFile, kWhere, "cannot map '", path_, "': not a regular file");
+  }
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (size == 0) return;  // mmap refuses a length of zero
+  if (size > std::numeric_limits<std::size_t>::max()) fail(path_, "map", EFBIG);
+
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (address == MAP_FAILED) fail(path_, "map", errno);
+  data_ = static_cast<const std::byte*>(address);
+  size_ = size;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept { swap(other); }
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  MappedFile taken(std::move(other));
+  swap(taken);
+  return *this;
+}
+
+void MappedFile::swap(MappedFile& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+}
+
+}  // namespace tl
