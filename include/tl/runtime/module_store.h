@@ -1,0 +1,88 @@
+// The kernel modules a device has loaded, and the functions in them.
+//
+// A module is loaded once per device, however many threads ask at the same moment; a failure is
+// remembered and reported again, and does not touch the other modules. A function found once costs
+// one atomic load afterwards.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tl {
+
+class Context;
+class LoadedModule;  // owns the driver's module; unloaded with its last owner
+
+// What the store has to know of a module: made by the kernels, see tl/kernels/modules.h.
+struct ModuleSpec {
+  std::uint32_t slot = 0;                     // its place in the store, below ModuleStore::kSlots
+  std::string_view name;                      // "fill"; finds its images and its source
+  std::span<const std::string_view> kernels;  // a kernel's id is its place here
+};
+
+// A kernel ready to be launched. It keeps its module loaded.
+class Function {
+ public:
+  Function(std::shared_ptr<const LoadedModule> module, void* native, std::string_view name)
+      : module_(std::move(module)), native_(native), name_(name) {}
+  void* native() const noexcept { return native_; }
+  const std::string& name() const noexcept { return name_; }
+
+ private:
+  std::shared_ptr<const LoadedModule> module_;
+  void* native_;
+  std::string name_;
+};
+
+// How a module came to the device, for `tl devices --modules` and tests.
+enum class ModuleOrigin : std::uint8_t { Embedded, Pack, Cache, Compiled };
+
+struct LoadedModuleInfo {
+  std::string name;
+  std::string architecture;  // of the image, e.g. "sm_90" or "compute_75"
+  ModuleOrigin origin = ModuleOrigin::Embedded;
+  std::size_t image_bytes = 0;
+};
+
+class ModuleStore {
+ public:
+  static constexpr std::uint32_t kSlots = 32;
+
+  explicit ModuleStore(Context& context);
+  ~ModuleStore();
+  ModuleStore(const ModuleStore&) = delete;
+  ModuleStore& operator=(const ModuleStore&) = delete;
+
+  // The kernel `index` of a module, loaded at the first call. The reference lives as long as the
+  // store. Throws MissingKernel, ModuleLoad or CompileFailed.
+  const Function& function(const ModuleSpec& module, std::uint32_t index);
+
+  // A function that may outlive the store (it holds its module).
+  std::shared_ptr<const Function> shared_function(const ModuleSpec& module, std::uint32_t index);
+
+  // Compiles and loads source of the caller's own, once per text and device.
+  std::shared_ptr<const Function> compile(std::string_view source_name, std::string_view source,
+                                          std::string_view kernel);
+
+  std::vector<LoadedModuleInfo> loaded() const;
+
+ private:
+  struct Slot;
+  struct Ready;
+  struct Custom;
+  Ready& ready_module(const ModuleSpec& module);
+
+  Context& context_;
+  std::array<std::unique_ptr<Slot>, kSlots> slots_;
+  std::unique_ptr<Custom> custom_;
+};
+
+}  // namespace tl

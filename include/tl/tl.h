@@ -1,0 +1,23 @@
+// All public headers of Tallow.
+#pragma once
+
+#include "tl/base/dtype.h"
+#include "tl/base/error.h"
+#include "tl/base/mapped_file.h"
+#include "tl/base/text.h"
+#include "tl/base/thread_pool.h"
+#include "tl/base/version.h"
+#include "tl/kernels/modules.h"
+#include "tl/runtime/device.h"
+#include "tl/runtime/host_buffer.h"
+#include "tl/runtime/label.h"
+#include "tl/runtime/launch.h"
+#include "tl/runtime/location.h"
+#include "tl/runtime/memory.h"
+#include "tl/runtime/module_store.h"
+#include "tl/runtime/pending.h"
+#include "tl/runtime/pool.h"
+#include "tl/runtime/properties.h"
+#include "tl/runtime/raw_memory.h"
+#include "tl/runtime/report.h"
+#include "tl/runtime/stream.h"

@@ -1,0 +1,43 @@
+// What is behind a Stream: the driver's handle, and the free memory that is safe to reuse in its
+// order.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/driver/table.h"
+#include "runtime/segment_list.h"
+
+namespace tl {
+
+class Context;
+
+struct StreamState {
+  StreamState(Context& owner, driver::Handle handle, bool is_borrowed) noexcept
+      : context(owner), native(handle), borrowed(is_borrowed) {}
+  StreamState(const StreamState&) = delete;
+  StreamState& operator=(const StreamState&) = delete;
+
+  Context& context;
+  driver::Handle native;
+  bool borrowed;
+  std::atomic<std::uint32_t> references{1};
+  std::array<SegmentList, 2> free_memory;  // small and large; guarded by the pool's mutex
+
+  StreamState* next_deferred = nullptr;  // guarded by the context, see defer_stream_release
+  std::uint32_t deferred_releases = 0;
+
+  // A new driver stream with one reference. Throws.
+  static StreamState* create(Context& context);
+
+  void add() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+  void remove() noexcept {
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this);
+  }
+
+ private:
+  static void destroy(StreamState* state) noexcept;
+};
+
+}  // namespace tl
