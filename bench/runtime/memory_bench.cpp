@@ -1,0 +1,275 @@
+// What a clone, a block, a detach, a launch and a loaded module cost, each beside the plain way of
+// doing it in the same run. Host costs are wall time per operation; device work is timed by events.
+//
+//   runtime_bench [--benchmark_filter=...]
+//
+// Benchmarks are registered for every device present: "clone/handle/cpu", "detach/1GiB/cuda:0", ...
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/context.h"
+#include "runtime/pack_registry.h"
+#include "runtime/stream_state.h"
+#include "tl/kernels/modules.h"
+#include "tl/runtime/launch.h"
+#include "tl/runtime/memory.h"
+
+namespace tl {
+namespace {
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+void add(const std::string& name, std::function<void(benchmark::State&)> body) {
+  benchmark::RegisterBenchmark(name.c_str(), std::move(body));
+}
+
+// ---- clone
+// ---------------------------------------------------------------------------------------
+
+// Both sides pay for a locked increment only once a second thread exists, so both are measured in
+// that state too.
+void start_a_thread() {
+  static std::jthread sleeper([](const std::stop_token& stop) {
+    while (!stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  });
+}
+
+void clones(const Device& device, const std::string& state_name) {
+  for (const std::uint64_t bytes : {std::uint64_t{4096}, kGiB}) {
+    add("clone/" + state_name + "/DeviceMemory/" + (bytes == kGiB ? "1GiB/" : "4KiB/") +
+            device.text(),
+        [device, bytes](benchmark::State& state) {
+          const DeviceMemory<std::byte> memory(device, bytes);
+          const DriverCalls before = device.driver_calls();
+          for (auto _ : state) {
+            DeviceMemory<std::byte> copy = memory;
+            benchmark::DoNotOptimize(copy);
+          }
+          if (!(device.driver_calls() == before)) state.SkipWithError("a clone called the driver");
+        });
+  }
+}
+
+void shared_pointers(const std::string& state_name) {
+  add("clone/" + state_name + "/std::shared_ptr", [](benchmark::State& state) {
+    const auto pointer = std::make_shared<int>(1);
+    for (auto _ : state) {
+      std::shared_ptr<int> copy = pointer;
+      benchmark::DoNotOptimize(copy);
+    }
+  });
+}
+
+// ---- pool
+// ----------------------------------------------------------------------------------------
+
+void pools(const Device& device) {
+  for (const std::uint64_t bytes :
+       {std::uint64_t{4096}, std::uint64_t{1} << 20, std::uint64_t{64} << 20}) {
+    const std::string size = std::to_string(bytes >> 10) + "KiB/" + device.text();
+    add("pool/take+return/" + size, [device, bytes](benchmark::State& state) {
+      {
+        const DeviceMemory<std::byte> warm(device, bytes);
+      }
+      for (auto _ : state) {
+        const DeviceMemory<std::byte> memory(device, bytes);
+        benchmark::DoNotOptimize(memory.data());
+      }
+    });
+    if (device.is_cpu()) {
+      add("pool/malloc+free/" + size, [bytes](benchmark::State& state) {
+        for (auto _ : state) {
+          void* memory = std::malloc(bytes);
+          benchmark::DoNotOptimize(memory);
+          static_cast<char*>(memory)[0] = 1;  // or the pair is removed
+          std::free(memory);
+        }
+      });
+      continue;
+    }
+    const driver::Table& table = device.context().table();
+    if (table.allocate_async != nullptr) {
+      add("pool/driver async allocate+free/" + size,
+          [device, bytes, &table](benchmark::State& state) {
+            const CurrentContext current(device.context());
+            for (auto _ : state) {
+              void* memory = nullptr;
+              if (table.allocate_async(&memory, bytes, device.stream().native()) != 0 ||
+                  table.free_async(memory, device.stream().native()) != 0) {
+                state.SkipWithError("the driver has no async allocator");
+                break;
+              }
+            }
+            device.synchronize();
+          });
+    }
+    add("pool/driver allocate+free/" + size, [device, bytes, &table](benchmark::State& state) {
+      const CurrentContext current(device.context());
+      for (auto _ : state) {
+        void* memory = nullptr;
+        if (table.allocate(&memory, bytes) != 0) state.SkipWithError("allocation failed");
+        table.free(memory, bytes);
+      }
+    });
+  }
+}
+
+// ---- detach
+// --------------------------------------------------------------------------------------
+
+// Times `work` on the device, one iteration at a time.
+template <class Work>
+void time_on_device(benchmark::State& state, const Device& device, Work&& work) {
+  Stream stream = device.stream();
+  for (auto _ : state) {
+    const Event start = stream.record(true);
+    work();
+    const Event stop = stream.record(true);
+    state.SetIterationTime(stop.milliseconds_since(start) / 1000);
+  }
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * 2 * kGiB));
+}
+
+void detaches(const Device& device) {
+  benchmark::RegisterBenchmark(("detach/1GiB/detach/" + device.text()).c_str(),
+                               [device](benchmark::State& state) {
+                                 const auto memory = DeviceMemory<std::byte>::zeros(device, kGiB);
+                                 {
+                                   auto warm = memory;
+                                   warm.mutable_data();
+                                 }
+                                 device.synchronize();
+                                 time_on_device(state, device, [&] {
+                                   auto copy = memory;
+                                   benchmark::DoNotOptimize(copy.mutable_data());
+                                 });
+                               })
+      ->UseManualTime()
+      ->MinTime(1.0);
+  benchmark::RegisterBenchmark(("detach/1GiB/plain device copy/" + device.text()).c_str(),
+                               [device](benchmark::State& state) {
+                                 const auto from = DeviceMemory<std::byte>::zeros(device, kGiB);
+                                 auto to = DeviceMemory<std::byte>::zeros(device, kGiB);
+                                 const CurrentContext current(device.context());
+                                 device.synchronize();
+                                 time_on_device(state, device, [&] {
+                                   device.context().table().copy(to.mutable_data(), from.data(),
+                                                                 kGiB, device.stream().native());
+                                 });
+                               })
+      ->UseManualTime()
+      ->MinTime(1.0);
+  add("overwrite/shared 64MiB, device copies made/" + device.text(),
+      [device](benchmark::State& state) {
+        const auto memory = DeviceMemory<std::byte>::zeros(device, 64 << 20);
+        const DriverCalls before = device.driver_calls();
+        for (auto _ : state) {
+          auto copy = memory;
+          copy.memset(1);
+        }
+        device.synchronize();
+        const std::uint64_t copies = device.driver_calls().device_copies - before.device_copies;
+        state.counters["device_copies"] = static_cast<double>(copies);
+        if (copies != 0) state.SkipWithError("a full overwrite copied the old bytes");
+      });
+}
+
+// ---- launches
+// ------------------------------------------------------------------------------------
+
+void launches(const Device& device) {
+  if (device.is_cpu()) return;
+  const KernelId id = fill_kernel(4);
+  const auto warm = [device, id] {
+    device.modules().function(module_spec(id.module), id.index);
+    device.synchronize();
+  };
+  // Launches are drained in batches, so that the queue never fills and only the host's part is
+  // timed.
+  constexpr int kBatch = 256;
+  add("launch/tl::launch, all included/" + device.text(),
+      [device, id, warm](benchmark::State& state) {
+        warm();
+        auto y = DeviceMemory<std::uint32_t>::zeros(device, 256);
+        int in_queue = 0;
+        for (auto _ : state) {
+          launch(device.modules().function(module_spec(id.module), id.index), device.stream(),
+                 {.grid = {1}, .block = {256}}, out(y), std::uint32_t{7}, 256LL);
+          if (++in_queue == kBatch) {
+            state.PauseTiming();
+            device.synchronize();
+            in_queue = 0;
+            state.ResumeTiming();
+          }
+        }
+        device.synchronize();
+      });
+  add("launch/driver call alone/" + device.text(), [device, id, warm](benchmark::State& state) {
+    warm();
+    auto y = DeviceMemory<std::uint32_t>::zeros(device, 256);
+    const CurrentContext current(device.context());
+    const Function& function = device.modules().function(module_spec(id.module), id.index);
+    void* address = y.mutable_data();
+    std::uint32_t value = 7;
+    long long count = 256;
+    std::array<void*, 3> arguments{&address, &value, &count};
+    int in_queue = 0;
+    for (auto _ : state) {
+      device.context().table().launch(function.native(), {1, 1, 1}, {256, 1, 1}, 0,
+                                      device.stream().native(), arguments.data());
+      if (++in_queue == kBatch) {
+        state.PauseTiming();
+        device.synchronize();
+        in_queue = 0;
+        state.ResumeTiming();
+      }
+    }
+    device.synchronize();
+  });
+  add("module/function from the store/" + device.text(),
+      [device, id, warm](benchmark::State& state) {
+        warm();
+        for (auto _ : state) {
+          benchmark::DoNotOptimize(&device.modules().function(module_spec(id.module), id.index));
+        }
+      });
+  add("module/load each time/" + device.text(), [device, id](benchmark::State& state) {
+    for (auto _ : state) {
+      ModuleStore store(device.context());
+      benchmark::DoNotOptimize(&store.function(module_spec(id.module), id.index));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tl
+
+int main(int argc, char** argv) {
+  using namespace tl;
+  benchmark::Initialize(&argc, argv);
+  const std::vector<Device> devices = Device::all();
+  shared_pointers("one thread");
+  clones(Device::cpu(), "one thread");
+  add("clone/two threads/start", [](benchmark::State& state) {
+    for (auto _ : state) start_a_thread();
+  });
+  shared_pointers("two threads");
+  for (const Device& device : devices) {
+    if (device.index() != 0) continue;
+    clones(device, "two threads");
+    pools(device);
+    detaches(device);
+    launches(device);
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

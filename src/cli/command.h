@@ -1,0 +1,20 @@
+// The subcommands of `tl`. Each declares itself to the parser; what it has to do is run after
+// parsing, so that a failure in it is never mistaken for a usage error.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace tl::cli {
+
+// What the command line asked for; returns the exit code.
+using Action = std::function<int()>;
+
+void add_devices(CLI::App& app, Action& chosen);
+void add_demo(CLI::App& app, Action& chosen);
+void add_demo_memory(CLI::App& demo, Action& chosen);
+
+}  // namespace tl::cli

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Runs the built `tl` the way a person or a script would. Usage: cli_test.py PATH_TO_TL
+
+The environment names drivers that do not exist, so that this machine's own do not matter. TL_TEST_SIM is the folder of
+the simulated GPU's libraries, with TL_TEST_SIM_PACK its kernels; TL_TEST_SANITIZE is not empty in a build that is slow.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TL = None
+
+
+def run(*arguments, env=None, **options):
+    return subprocess.run([TL, *arguments], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **(env or {})}, **options)
+
+
+def simulated(vendor, lanes=32):
+    folder = os.environ["TL_TEST_SIM"]
+    env = {"SIMGPU_WARP": str(lanes), "TL_KERNEL_PACKS": os.environ["TL_TEST_SIM_PACK"]}
+    if vendor == "cuda":
+        return env | {"TL_CUDA_DRIVER": f"{folder}/libsimcuda.so", "TL_NVRTC": f"{folder}/libsimnvrtc.so"}
+    return env | {"TL_HIP_DRIVER": f"{folder}/libsimhip.so", "TL_HIPRTC": f"{folder}/libsimhiprtc.so"}
+
+
+class Version(unittest.TestCase):
+    def test_prints_the_version(self):
+        result = run("--version")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"^tl \d+\.\d+\.\d+\n$")
+
+    @unittest.skipIf(os.environ.get("TL_TEST_SANITIZE"), "a sanitizer takes its own time to start")
+    def test_starts_in_under_ten_milliseconds(self):
+        times = []
+        for _ in range(20):
+            start = time.perf_counter()
+            run("--version")
+            times.append(time.perf_counter() - start)
+        self.assertLess(min(times), 0.010)  # the best: the rest is the machine being busy
+
+    def test_opens_no_gpu_library_and_starts_no_thread(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run("--version", env={"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": f"{folder}/log"})
+            logs = [open(os.path.join(folder, name), encoding="utf-8").read() for name in os.listdir(folder)]
+        text = "\n".join(logs)
+        self.assertIn("libstdc++", text)  # the log is really there
+        self.assertNotRegex(text, r"(?i)libcuda|nvrtc|amdhip|hiprtc|cublas|rocblas|simcuda|simhip|no-such-library")
+
+    def test_the_log_would_show_a_gpu_library(self):
+        """The check above can fail: the same log of a command that looks for devices names the library it opens."""
+        with tempfile.TemporaryDirectory() as folder:
+            run("devices", env=simulated("cuda") | {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": f"{folder}/log"})
+            text = "\n".join(open(os.path.join(folder, name), encoding="utf-8").read() for name in os.listdir(folder))
+        self.assertIn("libsimcuda", text)
+
+
+class Usage(unittest.TestCase):
+    def check(self, arguments, message):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 2, result)
+        self.assertEqual(result.stdout, "")
+        self.assertTrue(result.stderr.startswith("tl: error: "), result.stderr)
+        self.assertIn(message, result.stderr)
+
+    def test_unknown_commands_suggest_the_nearest(self):
+        self.check(["devcies"], "there is no command 'devcies'; did you mean 'devices'?")
+        self.check(["demo", "memroy"], "there is no command 'memroy'; did you mean 'memory'?")
+
+    def test_a_word_like_none_suggests_nothing(self):
+        self.check(["xylophone"], "there is no command 'xylophone'\n")
+
+    def test_unknown_flags_suggest_the_nearest(self):
+        self.check(["devices", "--jsno"], "there is no option '--jsno'; did you mean '--json'?")
+        self.check(["demo", "memory", "--byte=3"], "there is no option '--byte'; did you mean '--bytes'?")
+        self.check(["--verzion"], "there is no option '--verzion'; did you mean '--version'?")
+
+    def test_bad_values_are_usage_errors(self):
+        self.check(["demo", "memory", "--bytes", "many"], "'many' is not a number of bytes")
+        self.check(["demo", "memory", "--bytes", "0"], "must be at least 1")
+        self.check(["demo", "memory", "--bytes", "99999999999999999999"], "more than 64 bits")
+        self.check(["demo", "memory", "--bytes", "-5"], "'-5' is not a number of bytes")
+        self.check(["demo", "memory", "--clones", "0"], "--clones")
+        self.check(["demo", "memory", "--device", "toaster"], "toaster")
+        self.check(["demo", "memory", "--bytes"], "--bytes")
+
+    def test_a_command_is_needed(self):
+        for arguments in ([], ["demo"]):
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 2, result)
+            self.assertIn("devices" if not arguments else "subcommand", result.stderr)
+
+    def test_help_names_the_commands_and_exits_0(self):
+        result = run("--help")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("devices", result.stdout)
+        result = run("demo", "memory", "--help")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("--clones", result.stdout)
+
+
+class Devices(unittest.TestCase):
+    FIELDS = {"device", "kind", "index", "name", "architecture", "memory_total", "memory_free", "driver_version",
+              "runtime_version", "math_libraries", "warp_width"}
+
+    def json(self, *arguments, env=None):
+        result = run("devices", "--json", *arguments, env=env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_without_a_gpu_it_explains_and_exits_0(self):
+        result = run("devices")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"(?m)^cpu ")
+        self.assertRegex(result.stdout, r"(?m)^no CUDA: .*was not found")
+        self.assertRegex(result.stdout, r"(?m)^no ROCm: .*was not found")
+
+    def test_json_without_a_gpu(self):
+        data = self.json()
+        self.assertEqual([d["device"] for d in data["devices"]], ["cpu"])
+        cpu = data["devices"][0]
+        self.assertLessEqual(self.FIELDS, set(cpu))
+        self.assertGreater(cpu["memory_total"], cpu["memory_free"])
+        self.assertGreater(cpu["memory_free"], 0)
+        self.assertEqual([d["kind"] for d in data["drivers"]], ["cuda", "rocm"])
+        for driver in data["drivers"]:
+            self.assertEqual(driver["devices"], 0)
+            self.assertNotEqual(driver["reason"], "")
+
+    def test_json_with_a_simulated_gpu(self):
+        for vendor, lanes in (("cuda", 32), ("cuda", 64), ("rocm", 32), ("rocm", 64)):
+            with self.subTest(vendor=vendor, lanes=lanes):
+                data = self.json(env=simulated(vendor, lanes))
+                gpus = [d for d in data["devices"] if d["kind"] == vendor]
+                self.assertGreaterEqual(len(gpus), 1)
+                self.assertLessEqual(self.FIELDS, set(gpus[0]))
+                self.assertEqual(gpus[0]["device"], f"{vendor}:0")
+                self.assertEqual(gpus[0]["warp_width"], lanes)
+                self.assertNotEqual(gpus[0]["driver_version"], "")
+                driver = next(d for d in data["drivers"] if d["kind"] == vendor)
+                self.assertEqual(driver["reason"], "")
+                self.assertEqual(driver["devices"], len(gpus))
+
+    def test_modules_are_loaded_and_listed(self):
+        for vendor in ("cuda", "rocm"):
+            with self.subTest(vendor=vendor):
+                data = self.json("--modules", env=simulated(vendor))
+                modules = {m["name"]: m for d in data["devices"] if d["kind"] == vendor for m in d["modules"]}
+                self.assertLessEqual({"fill", "cast"}, set(modules))
+                for module in modules.values():
+                    self.assertNotIn("problem", module)
+                    self.assertEqual(module["origin"], "from a pack")
+                    self.assertGreater(module["bytes"], 0)
+                result = run("devices", "--modules", env=simulated(vendor))
+                self.assertRegex(result.stdout, rf"kernel modules on {vendor}:0")
+
+    def test_a_pipe_gets_no_colour(self):
+        self.assertNotIn("\x1b", run("devices").stdout)
+
+    def test_a_closed_output_is_an_error(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([TL, "devices"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("could not be written", result.stderr)
+
+
+class DemoMemory(unittest.TestCase):
+    def demo(self, *arguments, env=None):
+        result = run("demo", "memory", *arguments, env=env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def test_small_on_the_cpu(self):
+        text = self.demo("--bytes", "1MiB", "--clones", "10")
+        self.assertRegex(text, r"take 1\.00 MiB")
+        self.assertRegex(text, r"clone it 10 times .* 11 ")  # the original and ten clones own it
+        self.assertIn("Memory report", text)
+        self.assertTrue(text.endswith("everything was returned\n"), text)
+        # The clones stand where the tensor stands; the written one does not.
+        addresses = re.findall(r"(?m)(0x[0-9a-f]+)$", text)
+        self.assertEqual(len(addresses), 4, text)
+        self.assertEqual(len(set(addresses[:3])), 1, text)
+        self.assertNotEqual(addresses[3], addresses[0])
+
+    def test_the_smallest(self):
+        self.demo("--bytes", "1", "--clones", "1")
+
+    def test_on_simulated_gpus(self):
+        for vendor in ("cuda", "rocm"):
+            with self.subTest(vendor=vendor):
+                text = self.demo("--bytes", "64KiB", "--clones", "1000", env=simulated(vendor))
+                self.assertIn(f" on {vendor}:0: ", text)  # the best device is the GPU
+                # The bytes before and after what is written, or all of them: never through the host.
+                self.assertRegex(text, r"filled by (1 copy|2 copies) on the device")
+                text = self.demo("--device", "cpu", "--bytes", "64KiB", env=simulated(vendor))
+                self.assertIn(" on cpu: ", text)
+
+    def test_a_device_that_is_not_there_is_an_error(self):
+        result = run("demo", "memory", "--device", "cuda:0")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"^tl: error: .*CUDA.*was not found")
+        result = run("demo", "memory", "--device", "rocm:9", env=simulated("rocm"))
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"^tl: error: .*rocm:9")
+
+    def test_too_much_memory_is_an_error_with_numbers(self):
+        result = run("demo", "memory", "--device", "cuda", "--bytes", "4PiB", env=simulated("cuda"))
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"^tl: error: .*cuda:0 has no room for 4\.00 PiB")
+
+
+if __name__ == "__main__":
+    TL = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=1)
