@@ -129,6 +129,51 @@ TEST_P(Guards, AddressSanitizerStopsAKernelThatLeavesItsBlock) {
 }
 #endif
 
+#ifdef SIMGPU_TSAN
+// What ThreadSanitizer says goes to stderr and into the exit status of a process of its own.
+constexpr int kTsanFound = 66;
+
+TEST_P(Faults, ThreadSanitizerSeesAHostBufferWrittenTooEarly) {
+  if (lazy_mode() || !driver().cuda) GTEST_SKIP() << "threads mode, one ABI is enough";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto run = [&](bool wait) {
+    Driver& d = driver();
+    void* stream = new_stream();
+    void* memory = device_memory(1 << 16);
+    void* pinned = nullptr;
+    d.host_alloc(&pinned, 1 << 16, 0);
+    d.htod(memory, pinned, 1 << 16, stream);
+    if (wait) d.stream_sync(stream);
+    std::memset(pinned, 1, 1 << 16);
+    d.stream_sync(stream);
+    std::exit(0);
+  };
+  EXPECT_EXIT(run(false), testing::ExitedWithCode(kTsanFound), "data race");
+  EXPECT_EXIT(run(true), testing::ExitedWithCode(0), "");
+}
+
+TEST_P(Faults, ThreadSanitizerSeesStreamsThatShareMemoryUnordered) {
+  if (lazy_mode() || !driver().cuda) GTEST_SKIP() << "threads mode, one ABI is enough";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto run = [&](bool order) {
+    Driver& d = driver();
+    void* first = new_stream();
+    void* second = new_stream();
+    void* event = new_event();
+    void* memory = device_memory(1 << 16);
+    d.fill8(memory, 1, 1 << 16, first);
+    d.event_record(event, first);
+    if (order) d.stream_wait(second, event, 0);
+    launch("add_one", 4, 64, 0, second, memory, 256u);
+    d.stream_sync(first);
+    d.stream_sync(second);
+    std::exit(0);
+  };
+  EXPECT_EXIT(run(false), testing::ExitedWithCode(kTsanFound), "data race");
+  EXPECT_EXIT(run(true), testing::ExitedWithCode(0), "");
+}
+#endif
+
 TEST_P(Guards, ProtectedMemoryIsOutOfTheHostsReach) {
   const char* protect = std::getenv("SIMGPU_PROTECT");
   if (protect == nullptr || *protect != '1') GTEST_SKIP() << "needs SIMGPU_PROTECT=1";

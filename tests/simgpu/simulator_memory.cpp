@@ -18,7 +18,7 @@ bool overlap(const void* a, const void* b, std::size_t bytes) {
   return x < y + bytes && y < x + bytes;
 }
 
-std::function<Status()> copy_work(void* to, const void* from, std::size_t bytes) {
+Item::Work copy_work(void* to, const void* from, std::size_t bytes) {
   return [=] {
     std::memcpy(to, from, bytes);
     return Status::Ok;
@@ -146,13 +146,13 @@ Status Simulator::copy_to_device(int device, void* to, const void* from, std::si
   if (pageable) {
     // A real driver stages such memory before the call returns.
     const auto* begin = static_cast<const std::byte*>(from);
-    item.work = [to, staged = std::vector<std::byte>(begin, begin + bytes)] {
+    item.do_work([to, staged = std::vector<std::byte>(begin, begin + bytes)] {
       std::memcpy(to, staged.data(), staged.size());
       return Status::Ok;
-    };
+    });
   } else {
     item.uses.push_back(source);
-    item.work = copy_work(to, from, bytes);
+    item.do_work(copy_work(to, from, bytes));
   }
   scheduler_.submit(queue, std::move(item));
   ++counters_.htod;
@@ -175,7 +175,7 @@ Status Simulator::copy_to_host(int device, void* to, const void* from, std::size
   Item item;
   item.uses = {source};
   if (!pageable) item.uses.push_back(target);
-  item.work = copy_work(to, from, bytes);
+  item.do_work(copy_work(to, from, bytes));
   scheduler_.submit(queue, std::move(item));
   ++counters_.dtoh;
   // Into pageable memory the call returns when the copy is done.
@@ -195,7 +195,7 @@ Status Simulator::copy_on_device(int device, void* to, const void* from, std::si
     return misuse(Status::InvalidValue);
   }
   if (fails(Fault::Copy)) return Status::LaunchFailed;
-  item.work = copy_work(to, from, bytes);
+  item.do_work(copy_work(to, from, bytes));
   scheduler_.submit(queue, std::move(item));
   ++counters_.dtod;
   return Status::Ok;
@@ -216,7 +216,7 @@ Status Simulator::copy_peer(int device, void* to, int to_device, const void* fro
     return misuse(Status::InvalidValue);
   }
   if (fails(Fault::Copy)) return Status::LaunchFailed;
-  item.work = copy_work(to, from, bytes);
+  item.do_work(copy_work(to, from, bytes));
   scheduler_.submit(queue, std::move(item));
   ++counters_.peer;
   return Status::Ok;
@@ -235,14 +235,14 @@ Status Simulator::fill(int device, void* to, unsigned value, unsigned width, std
   item.uses = {range_of(device, to, count * width)};
   if (!item.uses[0]) return misuse(Status::InvalidValue);
   if (fails(Fault::Fill)) return Status::LaunchFailed;
-  item.work = [=] {
+  item.do_work([=] {
     if (width == 1) {
       std::memset(to, static_cast<int>(value), count);
     } else {
       for (std::size_t i = 0; i < count; ++i) std::memcpy(bytes_at(to) + i * width, &value, width);
     }
     return Status::Ok;
-  };
+  });
   scheduler_.submit(queue, std::move(item));
   ++counters_.fills;
   return Status::Ok;

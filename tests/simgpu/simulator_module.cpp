@@ -206,7 +206,7 @@ Status Simulator::launch(int device, const LaunchCall& call) {
   }
   if (fails(Fault::Launch)) return Status::LaunchFailed;
   Item item;
-  item.work = [launch] { return Grid::of_this_thread().run(*launch); };
+  item.do_work([launch] { return Grid::of_this_thread().run(*launch); });
   scheduler_.submit(queue, std::move(item));
   ++counters_.launches;
   return Status::Ok;

@@ -39,7 +39,7 @@ Status Simulator::query_stream(int device, Handle stream) {
   Lock lock(mutex_);
   const StreamRef queue = stream_of(device, stream);
   if (!queue) return misuse(Status::InvalidHandle);
-  if (queue->completed == queue->submitted) return devices_[device]->error;
+  if (scheduler_.idle(*queue)) return devices_[device]->error;
   scheduler_.nudge(lock, *queue);
   return Status::NotReady;
 }
@@ -106,7 +106,7 @@ Status Simulator::query_event(Handle event) {
   if (found == events_.end()) return misuse(Status::InvalidHandle);
   const MarkerRef marker = found->second.latest;
   Device& device = *devices_[found->second.device];
-  if (device.error != Status::Ok || !marker || marker->passed) return device.error;
+  if (device.error != Status::Ok || !marker || scheduler_.passed(*marker)) return device.error;
   scheduler_.nudge(lock, *marker->stream);
   return Status::NotReady;
 }

@@ -7,9 +7,13 @@
 #include <thread>
 #include <utility>
 
+#include "sanitizer.h"
+
 namespace simgpu {
 
 void Scheduler::submit(const StreamRef& stream, Item item) {
+  if (item.work) happens_before(item.work.get());
+  if (item.signal) happens_before(item.signal.get());
   stream->items.push_back(std::move(item));
   ++stream->submitted;
   if (!threads_) return;
@@ -29,6 +33,7 @@ void Scheduler::finish(Lock& lock, StreamRef stream) {
     const Memory::Window window(memory_);
     run_until(lock, *stream, target);
   }
+  happens_after(stream.get());
 }
 
 void Scheduler::finish(Lock& lock, MarkerRef marker) {
@@ -38,6 +43,18 @@ void Scheduler::finish(Lock& lock, MarkerRef marker) {
     const Memory::Window window(memory_);
     while (!marker->passed) run_until(lock, *marker->stream, marker->stream->completed + 1);
   }
+  happens_after(marker.get());
+}
+
+bool Scheduler::idle(const Stream& stream) const {
+  if (stream.completed < stream.submitted) return false;
+  happens_after(&stream);
+  return true;
+}
+
+bool Scheduler::passed(const Marker& marker) const {
+  if (marker.passed) happens_after(&marker);
+  return marker.passed;
 }
 
 void Scheduler::finish_all(Lock& lock, Device& device) {
@@ -84,13 +101,12 @@ void Scheduler::run_front(Lock& lock, Stream& stream) {
                  stream.device.index);
     error = Status::IllegalAddress;
   }
-  if (item.work && error == Status::Ok) {
-    if (threads_) lock.unlock();
-    const Status status = item.work();
-    item.work = nullptr;  // lets go of what the work held before anybody learns that it is done
-    if (threads_) lock.lock();
-    if (status != Status::Ok && error == Status::Ok) error = status;
-  }
+  const bool lost = error != Status::Ok;
+  if (threads_) lock.unlock();
+  const Status status =
+      run_item(stream, lost ? nullptr : item.work.release(), item.wait.get(), item.signal.get());
+  if (threads_) lock.lock();
+  if (status != Status::Ok && error == Status::Ok) error = status;
   if (item.bookkeeping) item.bookkeeping();
   if (item.signal) {
     item.signal->nanoseconds = now();
@@ -100,7 +116,35 @@ void Scheduler::run_front(Lock& lock, Stream& stream) {
   changed_.notify_all();
 }
 
+// The work is destroyed here too: what it held belongs to the stream's context. Everything else is
+// passed by value and stays out of memory that the two contexts would share.
+[[gnu::noinline]] Status Scheduler::run_item(Stream& stream, Item::Work* work, const Marker* wait,
+                                             const Marker* signal) {
+#ifdef SIMGPU_TSAN
+  void* worker = __tsan_get_current_fiber();
+  const bool own_context = stream.tsan_context != nullptr;  // in threads mode
+  if (own_context) __tsan_switch_to_fiber(stream.tsan_context, __tsan_switch_to_fiber_no_sync);
+#endif
+  if (wait != nullptr) happens_after(wait);
+  if (signal != nullptr) happens_after(signal);  // the call that recorded it
+  if (work != nullptr) happens_after(work);
+  Status status = Status::Ok;
+  if (work != nullptr) {
+    status = (*work)();
+    delete work;
+  }
+  if (signal != nullptr) happens_before(signal);
+  happens_before(&stream);
+#ifdef SIMGPU_TSAN
+  if (own_context) __tsan_switch_to_fiber(worker, __tsan_switch_to_fiber_no_sync);
+#endif
+  return status;
+}
+
 void Scheduler::work(StreamRef stream) {
+#ifdef SIMGPU_TSAN
+  stream->tsan_context = __tsan_create_fiber(0);  // before the lock is seen
+#endif
   Lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] {
@@ -111,6 +155,10 @@ void Scheduler::work(StreamRef stream) {
     if (stream->items.empty()) break;
     run_front(lock, *stream);
   }
+#ifdef SIMGPU_TSAN
+  __tsan_destroy_fiber(stream->tsan_context);
+#endif
+  happens_after(stream.get());  // for this thread's own objects, which end with it
   stream->has_worker = false;
   changed_.notify_all();
 }

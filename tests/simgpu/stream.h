@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "memory.h"
@@ -43,11 +44,15 @@ struct Marker {
 using MarkerRef = std::shared_ptr<Marker>;
 
 struct Item {
-  std::function<Status()> work;       // without the lock, in threads mode
+  using Work = std::function<Status()>;
+
+  std::unique_ptr<Work> work;         // without the lock, in threads mode
   std::function<void()> bookkeeping;  // after the work, under the lock; runs on a lost device too
   MarkerRef wait;                     // not before this has passed
   MarkerRef signal;                   // passes when the item is done
   std::vector<BlockRef> uses;         // must still be live when the item runs
+
+  void do_work(Work what) { work = std::make_unique<Work>(std::move(what)); }
 };
 
 struct Stream {
@@ -57,6 +62,7 @@ struct Stream {
   std::deque<Item> items;
   std::uint64_t submitted = 0;
   std::uint64_t completed = 0;
+  void* tsan_context = nullptr;
   bool has_worker = false;
   bool stop = false;
 };
@@ -79,10 +85,14 @@ class Scheduler {
   // In lazy mode: one item of the stream, or of the one it waits for. Someone who polls must see an
   // end.
   void nudge(Lock& lock, Stream& stream);
+  bool idle(const Stream& stream) const;  // a caller who learns that it is has synchronised with it
+  bool passed(const Marker& marker) const;  // likewise
 
  private:
   void run_until(Lock& lock, Stream& stream, std::uint64_t count);
   void run_front(Lock& lock, Stream& stream);
+  static Status run_item(Stream& stream, Item::Work* work, const Marker* wait,
+                         const Marker* signal);
   void work(StreamRef stream);
   std::int64_t now();
 
