@@ -21,10 +21,11 @@ done
 cp build/release/bin/*_bench $bundle/bin/
 strip $bundle/bin/*
 
-# Libraries that are not part of the C library travel along; the loader and libc must be the machine's own.
+# Libraries beside the C and C++ ones travel along. Those two must be the machine's own: an older libstdc++ in front of
+# its driver libraries keeps them from loading, and our programs run with a newer one.
 for program in $bundle/bin/*; do ldd "$program"; done |
   awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
-  grep -Ev '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so' |
+  grep -Ev '/(libc|libm|libdl|libpthread|librt|libstdc\+\+|libgcc_s|ld-linux[^/]*)\.so' |
   while read -r library; do cp -L "$library" $bundle/lib/; done
 
 if [ -n "${AMD_EMULATE_DIR:-}" ]; then

@@ -7,6 +7,7 @@
 #include <benchmark/benchmark.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -32,7 +33,6 @@ void add(const std::string& name, std::function<void(benchmark::State&)> body) {
 }
 
 // ---- clone
-// ---------------------------------------------------------------------------------------
 
 // Both sides pay for a locked increment only once a second thread exists, so both are measured in
 // that state too.
@@ -42,34 +42,53 @@ void start_a_thread() {
   });
 }
 
-void clones(const Device& device, const std::string& state_name) {
-  for (const std::uint64_t bytes : {std::uint64_t{4096}, kGiB}) {
-    add("clone/" + state_name + "/DeviceMemory/" + (bytes == kGiB ? "1GiB/" : "4KiB/") +
-            device.text(),
-        [device, bytes](benchmark::State& state) {
-          const DeviceMemory<std::byte> memory(device, bytes);
-          const DriverCalls before = device.driver_calls();
-          for (auto _ : state) {
-            DeviceMemory<std::byte> copy = memory;
-            benchmark::DoNotOptimize(copy);
-          }
-          if (!(device.driver_calls() == before)) state.SkipWithError("a clone called the driver");
-        });
+// The copy alone, and the copy with its destruction. The reported time is that of one clone.
+template <class T>
+void clone_only(benchmark::State& state, const T& original) {
+  constexpr std::size_t kBatch = 1000;
+  std::allocator<T> room;
+  T* copies = room.allocate(kBatch);
+  for (auto _ : state) {
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < kBatch; ++i) std::construct_at(copies + i, original);
+    benchmark::ClobberMemory();
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    std::destroy_n(copies, kBatch);
+    state.SetIterationTime(time.count() / kBatch);
+  }
+  room.deallocate(copies, kBatch);
+}
+
+template <class T>
+void clone_and_destroy(benchmark::State& state, const T& original) {
+  for (auto _ : state) {
+    T copy = original;
+    benchmark::DoNotOptimize(copy);
   }
 }
 
-void shared_pointers(const std::string& state_name) {
-  add("clone/" + state_name + "/std::shared_ptr", [](benchmark::State& state) {
-    const auto pointer = std::make_shared<int>(1);
-    for (auto _ : state) {
-      std::shared_ptr<int> copy = pointer;
-      benchmark::DoNotOptimize(copy);
-    }
-  });
+template <class Make>
+void clones(const std::string& name, const Make& make) {
+  benchmark::RegisterBenchmark(("clone/" + name).c_str(),
+                               [make](benchmark::State& state) { clone_only(state, make()); })
+      ->UseManualTime()
+      ->MinTime(0.00001);  // of the sum of single clones: thousands of batches
+  add("clone+destroy/" + name,
+      [make](benchmark::State& state) { clone_and_destroy(state, make()); });
+}
+
+void memory_clones(const Device& device, const std::string& threads) {
+  for (const std::uint64_t bytes : {std::uint64_t{4096}, kGiB}) {
+    clones(threads + "/DeviceMemory/" + (bytes == kGiB ? "1GiB/" : "4KiB/") + device.text(),
+           [device, bytes] { return DeviceMemory<std::byte>(device, bytes); });
+  }
+}
+
+void shared_pointers(const std::string& threads) {
+  clones(threads + "/std::shared_ptr", [] { return std::make_shared<int>(1); });
 }
 
 // ---- pool
-// ----------------------------------------------------------------------------------------
 
 void pools(const Device& device) {
   for (const std::uint64_t bytes :
@@ -123,7 +142,6 @@ void pools(const Device& device) {
 }
 
 // ---- detach
-// --------------------------------------------------------------------------------------
 
 // Times `work` on the device, one iteration at a time.
 template <class Work>
@@ -183,7 +201,6 @@ void detaches(const Device& device) {
 }
 
 // ---- launches
-// ------------------------------------------------------------------------------------
 
 void launches(const Device& device) {
   if (device.is_cpu()) return;
@@ -257,14 +274,14 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   const std::vector<Device> devices = Device::all();
   shared_pointers("one thread");
-  clones(Device::cpu(), "one thread");
+  memory_clones(Device::cpu(), "one thread");
   add("clone/two threads/start", [](benchmark::State& state) {
     for (auto _ : state) start_a_thread();
   });
   shared_pointers("two threads");
   for (const Device& device : devices) {
     if (device.index() != 0) continue;
-    clones(device, "two threads");
+    memory_clones(device, "two threads");
     pools(device);
     detaches(device);
     launches(device);

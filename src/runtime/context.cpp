@@ -198,7 +198,7 @@ CurrentContext::CurrentContext(Context& context) : table_(context.table()) {
   context.check(table_.get_current(&previous_), "select device");
   if (previous_ != context.native()) {
     context.check(table_.set_current(context.native()), "select device");
-    changed_ = true;
+    changed_ = previous_ != nullptr;
   }
 }
 

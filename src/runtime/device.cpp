@@ -35,13 +35,11 @@ Defaults& defaults() {
 }  // namespace
 
 // ---- DeviceState
-// ---------------------------------------------------------------------------------
 
 DeviceState::DeviceState(Context& owner, Stream home) noexcept
     : context(owner), stream(std::move(home)), id(next_device_id()), seed(Device::kDefaultSeed) {}
 
 // ---- making devices
-// ------------------------------------------------------------------------------
 
 Device Device::adopt(DeviceState* state) noexcept {
   Device device;
@@ -144,7 +142,6 @@ std::vector<Device> Device::all() {
 }
 
 // ---- the handle
-// ----------------------------------------------------------------------------------
 
 Device::Device(DeviceState* state) noexcept : state_(state) { state_->add(); }
 Device::Device(const Device& other) noexcept : state_(other.state_) {

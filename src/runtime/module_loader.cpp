@@ -252,7 +252,7 @@ std::shared_ptr<const Function> find_function(std::shared_ptr<const LoadedModule
   }
   if (status == driver::kNotFound) {
     throw MissingKernel(module->info().name, kernel_name, context.text(),
-                        module->info().architecture);
+                        context.properties().architecture);
   }
   context.check(status, join("find kernel ", kernel, " of module ", module->info().name));
   return std::make_shared<const Function>(std::move(module), native, kernel);

@@ -62,7 +62,7 @@ Pool::~Pool() {
   }
 }
 
-// ---- records -----------------------------------------------------------------------------------
+// ---- records
 
 void Pool::reserve_records(std::size_t count) {
   while (spare_count_ < count) {
@@ -90,7 +90,7 @@ void Pool::drop_record(Block& record) noexcept {
   ++spare_count_;
 }
 
-// ---- chunks ------------------------------------------------------------------------------------
+// ---- chunks
 
 SegmentList& Pool::list_of(const Block& block) noexcept {
   auto& lists = one_order_ ? own_lists_ : block.home->free_memory;
@@ -139,7 +139,7 @@ void Pool::put_free(Block& chunk) noexcept {
   list_of(*whole).add(whole);
 }
 
-// ---- the driver's side -------------------------------------------------------------------------
+// ---- the driver's side
 
 driver::Status Pool::ask_driver(std::byte** start, std::uint64_t bytes) {
   const driver::Table& table = context_.table();
@@ -158,7 +158,7 @@ driver::Status Pool::ask_driver(std::byte** start, std::uint64_t bytes) {
 // still be running.
 void Pool::return_to_driver(Block& chunk) noexcept {
   const driver::Table& table = context_.table();
-  if (!one_order_ && !context_.lost()) {
+  if (!one_order_ && !context_.lost() && !chunk.home->is_retired()) {
     context_.note_failure(table.synchronize_stream(chunk.home->native), "pool");
   }
   if (one_order_) TL_SHOW_MEMORY(chunk.start, chunk.capacity);
@@ -219,7 +219,6 @@ void Pool::throw_out_of_memory(std::uint64_t bytes) {
 }
 
 // ---- take and give back
-// --------------------------------------------------------------------------
 
 BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* device, Label label) {
   if (bytes > std::numeric_limits<std::uint64_t>::max() - 2 * kMediumSegment) {
@@ -233,6 +232,7 @@ BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* dev
     if (bytes == 0) {
       block = new_record();
       block->bytes = 0;
+      block->home = &home;
     } else {
       if (held_ != nullptr) collect_held(false);
       const std::uint64_t size = round_up(bytes, SegmentList::kGranularity);
@@ -265,7 +265,6 @@ BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* dev
   context_.release_deferred_streams();
   block->address = block->start;
   block->serial = next_serial();
-  block->home = &home;
   home.add();
   block->device = device;
   if (device != nullptr) device->add();
@@ -373,7 +372,6 @@ void Pool::collect_held(bool wait) noexcept {
 }
 
 // ---- trim
-// ----------------------------------------------------------------------------------------
 
 std::uint64_t Pool::trim_locked() noexcept {
   collect_held(true);
@@ -424,7 +422,6 @@ std::uint64_t Pool::limit() const {
 }
 
 // ---- streams
-// -------------------------------------------------------------------------------------
 
 void Pool::add_stream(StreamState& stream) {
   const std::lock_guard lock(mutex_);
@@ -446,7 +443,6 @@ void Pool::remove_stream(StreamState& stream, StreamState& heir) noexcept {
 }
 
 // ---- statistics
-// ----------------------------------------------------------------------------------
 
 PoolStatistics Pool::statistics() const {
   const std::lock_guard lock(mutex_);

@@ -63,7 +63,6 @@ const std::byte* RawMemory::data(const Stream& stream) const {
 }
 
 // ---- detaching
-// -----------------------------------------------------------------------------------
 
 // A block for these bytes alone, at home on `stream`.
 RawMemory::Fresh RawMemory::fresh(const Stream& stream) const {
@@ -128,7 +127,6 @@ RawMemory RawMemory::slice(std::uint64_t offset, std::uint64_t bytes) const {
 }
 
 // ---- host copies
-// ---------------------------------------------------------------------------------
 
 // A handle that shares its block gets a fresh one; it moves there only once the new bytes are on
 // their way, so a failure leaves it as it was.
@@ -173,7 +171,6 @@ void RawMemory::download(std::uint64_t offset, void* to, std::uint64_t bytes) co
 }
 
 // ---- device copies
-// -------------------------------------------------------------------------------
 
 void RawMemory::copy_from(const RawMemory& other) {
   if (bytes_ == 0 || (block_.get() == other.block_.get() && data_ == other.data_)) return;
@@ -240,7 +237,6 @@ void RawMemory::copy_across(const RawMemory& other) {
 }
 
 // ---- fill
-// ----------------------------------------------------------------------------------------
 
 namespace {
 

@@ -10,7 +10,6 @@
 namespace tl {
 
 // ---- StreamState
-// ---------------------------------------------------------------------------------
 
 StreamState* StreamState::create(Context& context) {
   context.require_alive("new stream");
@@ -47,7 +46,6 @@ void StreamState::destroy(StreamState* state) noexcept {
 }
 
 // ---- Stream
-// --------------------------------------------------------------------------------------
 
 Stream Stream::borrow(DeviceLocation location, void* native) {
   Context& context = Context::get(location);
@@ -56,17 +54,25 @@ Stream Stream::borrow(DeviceLocation location, void* native) {
   return adopt(state.release());
 }
 
-Stream::Stream(StreamState* state) noexcept : state_(state) { state_->add(); }
+Stream::Stream(StreamState* state) noexcept : state_(state) {
+  state_->add();
+  state_->add_handle();
+}
 Stream::Stream(const Stream& other) noexcept : state_(other.state_) {
-  if (state_ != nullptr) state_->add();
+  if (state_ == nullptr) return;
+  state_->add();
+  state_->add_handle();
 }
 Stream::~Stream() {
-  if (state_ != nullptr) state_->remove();
+  if (state_ == nullptr) return;
+  state_->remove_handle();
+  state_->remove();
 }
 
 Stream Stream::adopt(StreamState* state) noexcept {
   Stream stream;
   stream.state_ = state;
+  state->add_handle();
   return stream;
 }
 
@@ -121,7 +127,6 @@ void Stream::wait(const Stream& other) {
 }
 
 // ---- Event
-// ---------------------------------------------------------------------------------------
 
 Event::~Event() {
   if (native_ == nullptr) return;

@@ -31,12 +31,26 @@ struct StreamState {
   // A new driver stream with one reference. Throws.
   static StreamState* create(Context& context);
 
+  // A borrowed stream belongs to other code, which may destroy it as soon as the last Stream handle
+  // is gone. That handle waits for the stream and retires it; blocks may go on naming it, as a
+  // stream on which everything is done.
+  std::atomic<std::uint32_t> handles{0};
+  std::atomic<bool> retired{false};
+
+  void add_handle() noexcept { handles.fetch_add(1, std::memory_order_relaxed); }
+  void remove_handle() noexcept {
+    if (handles.fetch_sub(1, std::memory_order_acq_rel) == 1 && borrowed) retire();
+  }
+  // Nothing runs on it any more and its driver handle must not be used.
+  bool is_retired() const noexcept { return retired.load(std::memory_order_acquire); }
+
   void add() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
   void remove() noexcept {
     if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this);
   }
 
  private:
+  void retire() noexcept;
   static void destroy(StreamState* state) noexcept;
 };
 

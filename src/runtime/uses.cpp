@@ -11,6 +11,7 @@ namespace {
 
 // Later work on `after` starts when what `before` has been given so far is done.
 void order(StreamState& before, StreamState& after) {
+  if (before.is_retired()) return;
   driver::Handle event = nullptr;
   {
     const CurrentContext current(before.context);
@@ -76,7 +77,7 @@ void note_use(Block& block, StreamState& stream, Access access) {
 
 void collect_uses(Block& block) noexcept {
   const auto hold = [&block](StreamState* stream) {
-    if (stream == block.home) return;
+    if (stream == block.home || stream->is_retired()) return;
     Context& context = stream->context;
     try {
       const CurrentContext current(context);

@@ -111,7 +111,6 @@ TEST_P(Failures, DetachingFailsCleanly) {
 }
 
 // ---- faults that only the simulated GPU can make
-// -------------------------------------------------
 
 class SimFailures : public test::OnEveryDevice {
  protected:
@@ -134,7 +133,8 @@ class SimFailures : public test::OnEveryDevice {
     }
   }
   simgpu::Control& sim() { return *sim_; }
-  // A real device cannot come back; the simulated one can, so that the tests after this one have a device.
+  // A real device cannot come back; the simulated one can, so that the tests after this one have a
+  // device.
   void recover() {
     sim_->reset();
     device().context().forget_loss_for_testing();

@@ -24,7 +24,6 @@ class Memory : public test::OnEveryDevice {
 TL_ON_EVERY_DEVICE(Memory);
 
 // ---- sharing
-// -------------------------------------------------------------------------------------
 
 TEST_P(Memory, ACopyThenAWriteLeavesTheOtherAlone) {
   auto a = make({1, 2, 3, 4});
@@ -99,7 +98,6 @@ TEST_P(Memory, DeepCopyHasABlockOfItsOwn) {
 }
 
 // ---- detaching
-// -----------------------------------------------------------------------------------
 
 TEST_P(Memory, MutableDataKeepsTheBytesAndDetaches) {
   auto a = make({1, 2, 3});
@@ -161,7 +159,6 @@ TEST_P(Memory, APartialWriteKeepsWhatSurvives) {
 }
 
 // ---- sizes
-// ---------------------------------------------------------------------------------------
 
 TEST_P(Memory, SizesMustMatchExactly) {
   auto a = make({1, 2, 3});
@@ -245,7 +242,6 @@ TEST_P(Memory, MoreThanTheDeviceHasIsOutOfMemoryWithNumbers) {
 }
 
 // ---- zero size
-// -----------------------------------------------------------------------------------
 
 TEST_P(Memory, ZeroElementsAreValidEverywhereAndNeverReachTheDriver) {
   const DriverCalls before = device().driver_calls();
@@ -277,7 +273,6 @@ TEST_P(Memory, ZeroElementsAreValidEverywhereAndNeverReachTheDriver) {
 }
 
 // ---- fills
-// ---------------------------------------------------------------------------------------
 
 template <class T>
 void expect_filled(const Device& device, T value, std::uint64_t count) {
@@ -315,7 +310,6 @@ TEST_P(Memory, MemsetTakesAByte) {
 }
 
 // ---- copies on the device
-// ------------------------------------------------------------------------
 
 TEST_P(Memory, CopyingOnOneDeviceShares) {
   const auto a = make({1, 2, 3});
@@ -352,7 +346,6 @@ TEST(MemoryAcrossDevices, EveryDeviceCopiesToEveryOther) {
 }
 
 // ---- views
-// ---------------------------------------------------------------------------------------
 
 TEST_P(Memory, ASliceSharesAndItsWriteDetachesOnlyWhatItSees) {
   auto a = make({0, 1, 2, 3, 4, 5});

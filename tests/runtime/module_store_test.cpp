@@ -269,7 +269,7 @@ TEST_P(ModuleStoreTest, AFailureIsRememberedAndTouchesNoOtherModule) {
             std::string::npos)
       << first.what();
   EXPECT_EQ(calls().module_loads, before.module_loads) << "a refused image is not a loaded one";
-  EXPECT_NO_THROW(store.function(module_spec(ModuleId::Fill), 0));
+  ASSERT_NO_THROW(store.function(module_spec(ModuleId::Fill), 0));
 }
 
 TEST_P(ModuleStoreTest, NoImageForTheArchitectureSaysWhichThereAre) {
@@ -298,7 +298,7 @@ TEST_P(ModuleStoreTest, ADeviceOutOfMemoryMayBeAskedAgain) {
   EXPECT_EQ(failure.device, device_.text());
   EXPECT_GT(failure.requested, 0u);
   refusals = 0;
-  EXPECT_NO_THROW(store.function(module_spec(ModuleId::Fill), 0));
+  ASSERT_NO_THROW(store.function(module_spec(ModuleId::Fill), 0));
 }
 
 TEST_P(ModuleStoreTest, ASpecThatCannotBeIsRefused) {
@@ -316,7 +316,7 @@ TEST_P(ModuleStoreTest, ASpecThatCannotBeIsRefused) {
   refuse(store, {fill.slot, "cast", module_spec(ModuleId::Cast).kernels},
          0);                                         // the slot is another module's
   refuse(store, {fill.slot, "fill", kSetSeven}, 0);  // and has other kernels
-  EXPECT_NO_THROW(store.function(fill, 0));
+  ASSERT_NO_THROW(store.function(fill, 0));
 }
 
 TEST_P(ModuleStoreTest, TellsWhatIsLoadedAndWhereItCameFrom) {
@@ -343,7 +343,7 @@ TEST_P(ModuleStoreTest, WhatTheDriverRefusesIsFollowedByTheNextChoice) {
     return real(module, image, log);
   });
   ModuleStore store(context());
-  EXPECT_NO_THROW(store.function(module_spec(ModuleId::Fill), 0));
+  ASSERT_NO_THROW(store.function(module_spec(ModuleId::Fill), 0));
   EXPECT_FALSE(first);
   EXPECT_NE(store.loaded()[0].architecture, "");
 }
@@ -406,7 +406,7 @@ TEST_P(ModuleStoreTest, ACachedImageTheDriverRefusesIsCompiledAgain) {
     return loads++ == 0 ? driver::Status{200} : real(all...);
   });
   ModuleStore other(context());
-  EXPECT_NO_THROW(other.compile("set.cu", kSetSource, "set_seven"));
+  ASSERT_NO_THROW(other.compile("set.cu", kSetSource, "set_seven"));
   EXPECT_EQ(loads, 2);
   EXPECT_EQ(other.loaded()[0].origin, ModuleOrigin::Compiled);
 }
@@ -426,7 +426,7 @@ TEST_P(ModuleStoreTest, ADamagedImageIsPassedOver) {
 
   ModuleStore store(context());
   const ModuleSpec spec{kTestSlot, module_name, kSetSeven};
-  EXPECT_NO_THROW(store.function(spec, 0));
+  ASSERT_NO_THROW(store.function(spec, 0));
   EXPECT_EQ(store.loaded()[0].origin, ModuleOrigin::Compiled);
 }
 

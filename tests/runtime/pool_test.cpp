@@ -204,7 +204,6 @@ TEST_P(Pools, PinnedMemoryIsPooledToo) {
 }
 
 // ---- the free lists themselves
-// -------------------------------------------------------------------
 
 TEST(SegmentList, FindsTheClosestFit) {
   SegmentList list;

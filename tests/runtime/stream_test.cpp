@@ -134,5 +134,31 @@ TEST_P(Streams, ABorrowedStreamIsNotDestroyed) {
   EXPECT_NO_THROW(owner.synchronize());
 }
 
+// The owner may destroy its stream once the last handle is gone, whatever still names it: blocks
+// written on it, blocks at home on it, blocks held for it.
+TEST_P(Streams, NothingTouchesABorrowedStreamAfterItsLastHandle) {
+  DeviceMemory<int> written(device(), 1000);
+  DeviceMemory<int> at_home = DeviceMemory<int>::zeros(device(), 1000);
+  const DeviceMemory<int> sibling = at_home;
+  {
+    Stream owner = device().new_stream();
+    Stream borrowed = Stream::borrow(GetParam(), owner.native());
+    written.copy_from_host_async(HostBuffer<int>(device(), std::vector<int>(1000, 8)), borrowed)
+        .wait();
+    at_home.mutable_data(borrowed);
+    DeviceMemory<int> held = DeviceMemory<int>::zeros(device(), 1000);
+    held.data(borrowed);
+  }  // `borrowed` goes first, then the stream itself
+  EXPECT_EQ(written.to_vector(), std::vector<int>(1000, 8));
+  at_home.fill(3);
+  EXPECT_EQ(at_home.to_vector().back(), 3);
+  written = DeviceMemory<int>();
+  at_home = DeviceMemory<int>();
+  const DeviceMemory<int> next(device(), 1000);
+  device().trim();
+  EXPECT_EQ(device().pool().held_bytes, 0U);
+  EXPECT_NO_THROW(device().synchronize());
+}
+
 }  // namespace
 }  // namespace tl
