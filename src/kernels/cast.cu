@@ -15,7 +15,7 @@ GPU_INLINE void cast(const From* in, To* out, const Strided<1>& at) {
   grid_stride(vectors, [&](Index i) {
     const Vec<From, kEach> from = load_vec<kEach>(in + i * kEach);
     Vec<To, kEach> to;
-    for (int k = 0; k < kEach; ++k) to[k] = convert<To>(from[k]);
+    for (int k = 0; k < kEach; ++k) to.set(k, convert<To>(from.get(k)));
     store_vec(out + i * kEach, to);
   });
   const Index done = vectors * kEach;

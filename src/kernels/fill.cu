@@ -12,7 +12,7 @@ template <class T>
 GPU_INLINE void fill(T* out, T value, Index count) {
   constexpr int kEach = 16 / sizeof(T);
   Vec<T, kEach> vec;
-  for (int k = 0; k < kEach; ++k) vec[k] = value;
+  for (int k = 0; k < kEach; ++k) vec.set(k, value);
 
   // [0, head) up to the first 16-byte boundary, then whole vectors, then [tail, count)
   const Index misplaced = static_cast<Index>((reinterpret_cast<Bits64>(out) & 15) / sizeof(T));

@@ -28,11 +28,14 @@
 // ---- how functions and memory are marked
 //
 // GPU_ROLLED stands before a loop that gains nothing from being unrolled: images stay small.
+// GPU_MAY_ALIAS marks a type through which memory of other types is read. (NVRTC does not know it:
+// no kernel reads what it wrote through another type.)
 
 #if defined(GPU_NVIDIA)
 #define GPU_KERNEL extern "C" __global__ __launch_bounds__(GPU_THREADS)
 #define GPU_INLINE __device__ __forceinline__
 #define GPU_SHARED __shared__
+#define GPU_MAY_ALIAS
 #define GPU_ROLLED _Pragma("unroll 1")
 #define TL_FN constexpr __host__ __device__ __forceinline__
 #elif defined(GPU_AMD)
@@ -40,12 +43,14 @@
   extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(1, GPU_THREADS)))
 #define GPU_INLINE __attribute__((device)) inline __attribute__((always_inline))
 #define GPU_SHARED __attribute__((shared))
+#define GPU_MAY_ALIAS [[gnu::may_alias]]
 #define GPU_ROLLED _Pragma("unroll 1")
 #define TL_FN constexpr __attribute__((host, device)) inline __attribute__((always_inline))
 #else
 // Hidden, so that two modules in one process never share a function or its block-shared arrays.
 #define GPU_KERNEL extern "C" __attribute__((visibility("hidden")))
 #define GPU_INLINE inline __attribute__((visibility("hidden")))
+#define GPU_MAY_ALIAS [[gnu::may_alias]]
 #define GPU_ROLLED
 #define GPU_SHARED static thread_local  // all threads of a block run on one thread of the host
 #endif
@@ -127,16 +132,6 @@ GPU_INLINE Bits64 atomic_swap_if(Bits64* p, Bits64 expected, Bits64 v) {
 GPU_INLINE void* dynamic_shared() {
   extern __shared__ __align__(16) unsigned char gpu_dynamic_shared[];
   return gpu_dynamic_shared;
-}
-
-// V has a size of 1, 2, 4, 8 or 16 bytes and is aligned to it: one instruction each.
-template <class V>
-GPU_INLINE V load_whole(const void* p) {
-  return *static_cast<const V*>(p);
-}
-template <class V>
-GPU_INLINE void store_whole(void* p, const V& v) {
-  *static_cast<V*>(p) = v;
 }
 
 GPU_INLINE int dot4(int a, int b, int sum) { return __dp4a(a, b, sum); }
@@ -281,33 +276,6 @@ GPU_INLINE T atomic_swap_if(T* p, T expected, T v) {
 extern __attribute__((shared)) Bits64 gpu_dynamic_shared[];
 GPU_INLINE void* dynamic_shared() { return gpu_dynamic_shared; }
 
-// Through an integer of that size: older compilers take a struct apart and do not always find back.
-template <unsigned kBytes>
-struct WholeType {
-  using Type = Bits32 __attribute__((ext_vector_type(kBytes / 4)));
-};
-template <>
-struct WholeType<1> {
-  using Type = Bits8;
-};
-template <>
-struct WholeType<2> {
-  using Type = Bits16;
-};
-template <>
-struct WholeType<4> {
-  using Type = Bits32;
-};
-template <class V>
-GPU_INLINE V load_whole(const void* p) {
-  return __builtin_bit_cast(V, *static_cast<const typename WholeType<sizeof(V)>::Type*>(p));
-}
-template <class V>
-GPU_INLINE void store_whole(void* p, const V& v) {
-  using Whole = typename WholeType<sizeof(V)>::Type;
-  *static_cast<Whole*>(p) = __builtin_bit_cast(Whole, v);
-}
-
 // Four products of signed bytes added to `sum`. __has_builtin says yes on every target, so the
 // targets are named.
 GPU_INLINE int dot4(int a, int b, int sum) {
@@ -411,15 +379,6 @@ GPU_INLINE T atomic_or(T* p, T v) {
 }
 
 GPU_INLINE void* dynamic_shared() { return gpu_host_api->dynamic_shared(); }
-
-template <class V>
-GPU_INLINE V load_whole(const void* p) {
-  return *static_cast<const V*>(p);
-}
-template <class V>
-GPU_INLINE void store_whole(void* p, const V& v) {
-  *static_cast<V*>(p) = v;
-}
 
 GPU_INLINE int dot4(int a, int b, int sum) {
   for (int i = 0; i < 32; i += 8) {

@@ -73,13 +73,54 @@ GPU_INLINE To convert(From x) {
 }
 
 // ---- vectors: kCount elements, 16 bytes at most, read or written by one instruction
+//
+// Kept as 32-bit registers, out of which elements are shifted: given an array of small elements,
+// older compilers go through memory to get at the whole.
+
+template <class T>
+GPU_INLINE auto bits_of(T x) {
+  if constexpr (sizeof(T) == 8) {
+    return __builtin_bit_cast(Bits64, x);
+  } else if constexpr (sizeof(T) == 4) {
+    return __builtin_bit_cast(Bits32, x);
+  } else if constexpr (sizeof(T) == 2) {
+    return __builtin_bit_cast(Bits16, x);
+  } else {
+    return __builtin_bit_cast(Bits8, x);
+  }
+}
 
 template <class T, int kCount>
-struct alignas(sizeof(T) * kCount) Vec {
-  static_assert(sizeof(T) * kCount <= 16);
-  T at[kCount];
-  GPU_INLINE T& operator[](int i) { return at[i]; }
-  GPU_INLINE const T& operator[](int i) const { return at[i]; }
+struct Vec {
+  static constexpr int kBytes = sizeof(T) * kCount;
+  static constexpr int kPerWord = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
+  static_assert(kBytes >= 2 && kBytes <= 16);
+  struct GPU_MAY_ALIAS alignas(kBytes < 4 ? 4 : kBytes) Words {
+    Bits32 at[(kBytes + 3) / 4];
+  };
+  using Short GPU_MAY_ALIAS = Bits16;  // how two bytes are read and written
+  Words words = {};
+
+  // k is known when a loop over it is unrolled.
+  GPU_INLINE T get(int k) const {
+    if constexpr (sizeof(T) == 8) {
+      const Bits64 high = words.at[2 * k + 1];
+      return __builtin_bit_cast(T, high << 32 | words.at[2 * k]);
+    } else {
+      const Bits32 word = words.at[k / kPerWord] >> (k % kPerWord * 8 * sizeof(T) & 31);
+      return __builtin_bit_cast(T, static_cast<decltype(bits_of(T{}))>(word));
+    }
+  }
+  // Each element is set once.
+  GPU_INLINE void set(int k, T x) {
+    if constexpr (sizeof(T) == 8) {
+      words.at[2 * k] = static_cast<Bits32>(bits_of(x));
+      words.at[2 * k + 1] = static_cast<Bits32>(bits_of(x) >> 32);
+    } else {
+      words.at[k / kPerWord] |= static_cast<Bits32>(bits_of(x))
+                                << (k % kPerWord * 8 * sizeof(T) & 31);
+    }
+  }
 };
 
 template <int kCount, class T>
@@ -88,9 +129,19 @@ GPU_INLINE bool is_vec_aligned(const T* p) {
 }
 template <int kCount, class T>
 GPU_INLINE Vec<T, kCount> load_vec(const T* p) {
-  return load_whole<Vec<T, kCount>>(p);
+  using V = Vec<T, kCount>;
+  if constexpr (V::kBytes >= 4) {
+    return {*reinterpret_cast<const typename V::Words*>(p)};
+  } else {
+    return {{*reinterpret_cast<const typename V::Short*>(p)}};
+  }
 }
 template <int kCount, class T>
 GPU_INLINE void store_vec(T* p, const Vec<T, kCount>& v) {
-  store_whole(p, v);
+  using V = Vec<T, kCount>;
+  if constexpr (V::kBytes >= 4) {
+    *reinterpret_cast<typename V::Words*>(p) = v.words;
+  } else {
+    *reinterpret_cast<typename V::Short*>(p) = static_cast<typename V::Short>(v.words.at[0]);
+  }
 }
