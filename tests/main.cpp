@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "support/sim_guard.h"
 #include "tl/runtime/device.h"
 
 int main(int argc, char** argv) {
@@ -19,5 +20,6 @@ int main(int argc, char** argv) {
     }
     std::fflush(stdout);
   }
+  testing::UnitTest::GetInstance()->listeners().Append(new tl::test::SimGuard);  // owned by gtest
   return RUN_ALL_TESTS();
 }

@@ -27,13 +27,25 @@ StreamState* StreamState::create(Context& context) {
   return state.release();
 }
 
+void StreamState::retire() noexcept {
+  try {
+    const CurrentContext current(context);
+    context.note_failure(context.table().synchronize_stream(native), "end of a borrowed stream");
+  } catch (const Error&) {
+    // The context cannot be selected: the device is gone, and its work with it.
+  }
+  retired.store(true, std::memory_order_release);
+}
+
 void StreamState::destroy(StreamState* state) noexcept {
   Context& context = state->context;
   try {
     const CurrentContext current(context);
-    // The memory that was safe in this stream's order goes to the default stream, so this order has
-    // to end first.
-    context.note_failure(context.table().synchronize_stream(state->native), "end of a stream");
+    if (!state->is_retired()) {
+      // The memory that was safe in this stream's order goes to the default stream, so this order
+      // has to end first.
+      context.note_failure(context.table().synchronize_stream(state->native), "end of a stream");
+    }
     context.pool().remove_stream(*state, context.default_stream());
     if (!state->borrowed) {
       context.note_failure(context.table().destroy_stream(state->native), "end of a stream");
