@@ -10,6 +10,7 @@
 #include "runtime/context.h"
 #include "runtime/digest.h"
 #include "runtime/driver/architecture.h"
+#include "runtime/image_check.h"
 #include "runtime/pack_registry.h"
 #include "runtime/pool.h"
 #include "tl/base/error.h"
@@ -57,6 +58,10 @@ Candidates find_candidates(std::string_view module, std::string_view device_arch
 // failure is the device's and not the image's.
 std::shared_ptr<const LoadedModule> try_image(Context& context, std::vector<std::byte> image,
                                               LoadedModuleInfo info, std::string* reason) {
+  if (std::string problem = image_problem(image); !problem.empty()) {
+    *reason = join("not a kernel image: ", problem);
+    return nullptr;
+  }
   info.image_bytes = image.size();
   image.push_back(std::byte{0});  // images that are text must end with a zero
   std::string log;

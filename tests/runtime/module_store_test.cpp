@@ -1,6 +1,7 @@
 // The module store, on every GPU there is (simulated ones in most runs).
 #include "tl/runtime/module_store.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -96,6 +98,18 @@ class ModuleStoreTest : public testing::TestWithParam<std::string> {
     if (!source.empty()) writer.add_source(module_name + ".cu", source);
     register_forever(writer, "test pack of " + module_name);
     return {kTestSlot, *names_.back(), kSetSeven};
+  }
+  // A whole ELF file with nothing in it.
+  static std::string empty_elf() { return empty_elf_with_a_section_table_at(0); }
+  static std::string empty_elf_with_a_section_table_at(std::uint64_t offset) {
+    Elf64_Ehdr header{};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = ELFDATA2LSB;
+    header.e_shoff = offset;
+    header.e_shnum = offset == 0 ? 0 : 3;
+    header.e_shentsize = sizeof(Elf64_Shdr);
+    return {reinterpret_cast<const char*>(&header), sizeof header};
   }
   // A name no other test and no other device has used.
   static std::string fresh_name(const char* base) {
@@ -246,12 +260,12 @@ TEST_P(ModuleStoreTest, AMissingKernelIsNamedAndHarmsNoOther) {
 }
 
 TEST_P(ModuleStoreTest, AFailureIsRememberedAndTouchesNoOtherModule) {
-  const ModuleSpec broken =
-      test_module(fresh_name("broken"), architecture(), "this is no kernel image at all");
+  const ModuleSpec broken = test_module(fresh_name("broken"), architecture(), empty_elf());
   int attempts = 0;
-  const LoadHook hook(device_.kind(), [&](const Load& real, auto... all) {
+  std::optional<LoadHook> hook;
+  hook.emplace(device_.kind(), [&](const Load& /*real*/, auto... /*all*/) {
     ++attempts;
-    return real(all...);
+    return driver::Status{200};  // an image that is well formed and still of no use
   });
   ModuleStore store(context());
   const auto before = calls();
@@ -269,7 +283,26 @@ TEST_P(ModuleStoreTest, AFailureIsRememberedAndTouchesNoOtherModule) {
             std::string::npos)
       << first.what();
   EXPECT_EQ(calls().module_loads, before.module_loads) << "a refused image is not a loaded one";
+  hook.reset();
   ASSERT_NO_THROW(store.function(module_spec(ModuleId::Fill), 0));
+}
+
+TEST_P(ModuleStoreTest, WhatIsNoImageNeverReachesTheDriver) {
+  const LoadHook hook(device_.kind(), [](const Load& /*real*/, auto... /*all*/) {
+    ADD_FAILURE() << "the driver was given it";
+    return driver::Status{200};
+  });
+  for (const std::string& bytes :
+       {std::string("this is no kernel image at all"),
+        std::string("\x7f"
+                    "ELF"),
+        empty_elf().substr(0, 40), empty_elf_with_a_section_table_at(1 << 20)}) {
+    ModuleStore store(context());
+    const ModuleSpec broken = test_module(fresh_name("garbage"), architecture(), bytes);
+    const auto failure = expect_failure<ModuleLoad>([&] { store.function(broken, 0); });
+    EXPECT_NE(std::string(failure.what()).find("not a kernel image"), std::string::npos)
+        << failure.what();
+  }
 }
 
 TEST_P(ModuleStoreTest, NoImageForTheArchitectureSaysWhichThereAre) {
