@@ -227,6 +227,9 @@ TEST_P(Memory, CountsThatCannotBeAreRefused) {
 }
 
 TEST_P(Memory, MoreThanTheDeviceHasIsOutOfMemoryWithNumbers) {
+  if (device().name().find("emulated") == 0) {
+    GTEST_SKIP() << "the emulating HIP library hands out more than it says it has";
+  }
   const std::uint64_t total = device().properties().total_memory;
   try {
     const DeviceMemory<std::byte> too_much(device(), total * 4);

@@ -99,6 +99,10 @@ bool rtc_compile(const RtcApi& api, const RtcOutput& output, const Source& progr
     return false;
   };
 
+  // One at a time in the whole process: hipRTC 5 parses its options into LLVM's global tables, and
+  // two threads that do so at once make it end the process ("Option registered more than once").
+  static auto* const one_at_a_time = new std::mutex;
+  const std::lock_guard lock(*one_at_a_time);
   OwnedProgram owned(api);
   int status = api.create_program(owned.slot(), text.c_str(), name.c_str(),
                                   static_cast<int>(header_texts.size()), header_texts.data(),
