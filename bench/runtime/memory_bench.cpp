@@ -255,6 +255,22 @@ void launches(const Device& device) {
                                           device.stream().native(), arguments.data());
         });
       });
+  // Everything but the driver's own call, which a driver that does nothing stands in for.
+  add_launches("launch/tl::launch without the driver's call/" + device.text(),
+               [device, id, warm](benchmark::State& state) {
+                 warm();
+                 auto y = DeviceMemory<std::uint32_t>::zeros(device, 256);
+                 driver::Table& table = driver::table_for_testing(device.kind());
+                 const auto real = table.launch;
+                 table.launch = [](driver::Handle, driver::Dim3, driver::Dim3, unsigned,
+                                   driver::Handle, void**) { return driver::kSuccess; };
+                 time_launches(state, device, [&] {
+                   launch(device.modules().function(module_spec(id.module), id.index),
+                          device.stream(), {.grid = {1}, .block = {256}}, out(y), std::uint32_t{7},
+                          256LL);
+                 });
+                 table.launch = real;
+               });
   add("module/function from the store/" + device.text(),
       [device, id, warm](benchmark::State& state) {
         warm();

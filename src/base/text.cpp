@@ -49,9 +49,9 @@ std::string format_count(std::uint64_t count) {
 
 std::string join_list(std::span<const std::string> items, std::string_view separator) {
   std::string out;
-  for (const std::string& item : items) {
-    if (!out.empty()) out += separator;
-    out += item;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i != 0) out += separator;
+    out += items[i];
   }
   return out;
 }
