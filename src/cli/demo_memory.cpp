@@ -101,7 +101,7 @@ void tell(const Device& device, const Options& options) {
   std::vector<Memory> clones;
   clones.reserve(options.clones);
   const double cloning = timed(device, [&] {
-    for (std::uint64_t i = 0; i < options.clones; ++i) clones.push_back(tensor.clone());
+    for (std::uint64_t i = 0; i < options.clones; ++i) clones.push_back(tensor);
   });
   for (const Memory& clone : clones) expect(clone.data() == tensor.data(), "a clone was copied");
   story.step(fmt::format("clone it {} times", format_count(options.clones)), cloning,

@@ -90,7 +90,15 @@ Status properties(int /*index*/, DeviceProperties* out) {
 
 Status memory_info(std::size_t* free, std::size_t* total) {
   *total = physical_memory();
-  *free = std::min<std::uint64_t>(meminfo("MemAvailable:"), *total);
+  std::uint64_t available = meminfo("MemAvailable:");  // counts caches that can be dropped
+  if (available == 0) {
+    const long pages = ::sysconf(_SC_AVPHYS_PAGES);
+    const long page = ::sysconf(_SC_PAGESIZE);
+    available = pages > 0 && page > 0
+                    ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)
+                    : 0;
+  }
+  *free = std::min<std::uint64_t>(available, *total);
   return kSuccess;
 }
 
