@@ -51,7 +51,7 @@ check() {  # check NAME COMMAND...: the whole output goes to a file, its end to 
   shift
   echo "=== $name"
   if "$@" >"$out/$name.txt" 2>&1; then
-    tail -n 3 "$out/$name.txt"
+    grep -E 'PASSED|passed,|^rocm:0' "$out/$name.txt" || true
   else
     failed+=("$name")
     tail -n 40 "$out/$name.txt"
