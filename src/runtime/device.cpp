@@ -55,7 +55,7 @@ Device Device::at(DeviceLocation location) {
   if (found == all.states.end()) {
     auto state = std::make_unique<DeviceState>(context, Stream(&context.default_stream()));
     found = all.states.emplace(location, state.get()).first;
-    state.release();
+    static_cast<void>(state.release());  // the map has it now
   }
   return Device(found->second);
 }

@@ -100,7 +100,7 @@ Status architecture_name(int device, std::string* out) {
 
 bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> heads) {
   for (const std::string_view head : heads) {
-    if (text.substr(0, head.size()) == head) return true;
+    if (text.starts_with(head)) return true;
   }
   return false;
 }
@@ -204,7 +204,7 @@ Found<Table> open_hip() {
                                          "/opt/rocm/lib/libamdhip64.so"};
   const Library library = Library::open("TL_HIP_DRIVER", names);
   if (!library) {
-    const bool none = library.reason().find(names.front()) == 0;
+    const bool none = library.reason().starts_with(names.front());
     return {nullptr, join("no ROCm: ", none ? "libamdhip64.so was not found" : library.reason())};
   }
 

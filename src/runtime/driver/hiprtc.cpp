@@ -97,7 +97,7 @@ class Hiprtc {
  public:
   // Returns the first function that is missing; empty when all are there.
   std::string load(const Library& library) {
-    const std::string missing = load_rtc_api(library, "hiprtc", &api_);
+    std::string missing = load_rtc_api(library, "hiprtc", &api_);
     if (!missing.empty()) return missing;
     Symbols symbols(library);
     symbols.need(code_.size, "hiprtcGetCodeSize").need(code_.bytes, "hiprtcGetCode");

@@ -42,7 +42,7 @@ std::uint64_t meminfo(std::string_view field) {
   std::ifstream file("/proc/meminfo");
   std::string line;
   while (std::getline(file, line)) {
-    if (line.compare(0, field.size(), field) == 0) {
+    if (line.starts_with(field)) {
       return std::strtoull(line.c_str() + field.size(), nullptr, 10) * 1024;
     }
   }
@@ -64,7 +64,7 @@ std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");
   std::string line;
   while (std::getline(file, line)) {
-    if (line.compare(0, 10, "model name") == 0) {
+    if (line.starts_with("model name")) {
       const std::size_t at = line.find(": ");
       if (at != std::string::npos) return line.substr(at + 2);
     }

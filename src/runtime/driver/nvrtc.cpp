@@ -18,7 +18,7 @@ class Nvrtc {
  public:
   // Returns the first function that is missing; empty when all are there.
   std::string load(const Library& library) {
-    const std::string missing = load_rtc_api(library, "nvrtc", &api_);
+    std::string missing = load_rtc_api(library, "nvrtc", &api_);
     if (!missing.empty()) return missing;
     Symbols symbols(library);
     symbols.need(machine_code_.size, "nvrtcGetCUBINSize")

@@ -92,7 +92,7 @@ bool rtc_compile(const RtcApi& api, const RtcOutput& output, const Source& progr
   std::vector<const char*> option_texts;
   for (const std::string& option : options) option_texts.push_back(option.c_str());
 
-  const auto refuse = [&](const char* step, int status, std::string words) {
+  const auto refuse = [&](const char* step, int status, const std::string& words) {
     const char* known = api.error_string(status);
     *log = join(step, ": ", known == nullptr ? "unknown error" : known, " (", status, ")",
                 words.empty() ? "" : "\n", words);
