@@ -285,9 +285,9 @@ BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* dev
   return block;
 }
 
-void return_block(BlockHeader* header) noexcept {
-  Block& block = record_of(header);
-  block.pool->give_back(block);
+void return_block(BlockHeader* block) noexcept {
+  Block& record = record_of(block);
+  record.pool->give_back(record);
 }
 
 void Pool::give_back(Block& block) noexcept {

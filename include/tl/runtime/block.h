@@ -55,7 +55,7 @@ struct BlockHeader {
 };
 
 // Gives a block without references back to its pool, in stream order.
-void return_block(BlockHeader* header) noexcept;
+void return_block(BlockHeader* block) noexcept;
 
 template <std::uint64_t kUnit>
 class CountedBlock {
