@@ -24,7 +24,7 @@ std::uint64_t next_device_id() noexcept {
 // The default handle of each location. Never destroyed, as contexts are not.
 struct Defaults {
   std::mutex mutex;
-  std::map<DeviceLocation, DeviceState*> states;
+  std::map<DeviceLocation, std::unique_ptr<DeviceState>> states;
 };
 
 Defaults& defaults() {
@@ -54,10 +54,9 @@ Device Device::at(DeviceLocation location) {
   auto found = all.states.find(location);
   if (found == all.states.end()) {
     auto state = std::make_unique<DeviceState>(context, Stream(&context.default_stream()));
-    found = all.states.emplace(location, state.get()).first;
-    static_cast<void>(state.release());  // the map has it now
+    found = all.states.emplace(location, std::move(state)).first;
   }
-  return Device(found->second);
+  return Device(found->second.get());
 }
 
 Device Device::with_stream(DeviceLocation location) {
