@@ -89,6 +89,8 @@ Context::Context(DeviceLocation location, const driver::Table& table)
   pool_ = std::make_unique<Pool>(*this, Pool::Memory::Device);
   host_pool_ = std::make_unique<Pool>(*this, Pool::Memory::PinnedHost);
   modules_ = std::make_unique<ModuleStore>(*this);
+  // Made last: a stream registers with the pool.
+  // NOLINTNEXTLINE(cppcoreguidelines-prefer-member-initializer)
   default_stream_ = StreamState::create(*this);
 }
 

@@ -28,7 +28,7 @@ std::uint32_t big_endian(const std::byte* at) noexcept {
 }  // namespace
 
 void Digest::block(const std::byte* bytes) noexcept {
-  std::array<std::uint32_t, 64> w;
+  std::array<std::uint32_t, 64> w{};
   for (std::size_t i = 0; i < 16; ++i) w[i] = big_endian(bytes + 4 * i);
   for (std::size_t i = 16; i < 64; ++i) {
     const std::uint32_t a = w[i - 15];

@@ -15,7 +15,7 @@ namespace {
 
 template <class T>
 T read_at(std::span<const std::byte> bytes, std::uint64_t offset) {
-  T value;
+  T value{};
   std::memcpy(&value, bytes.data() + offset, sizeof(T));
   return value;
 }

@@ -51,7 +51,7 @@ std::array<std::byte, kCheckBytes> check_of(std::span<const std::byte> header,
   digest.add(header.first(kCheckAt));
   digest.add(index);
   const DigestBytes whole = digest.finish();
-  std::array<std::byte, kCheckBytes> half;
+  std::array<std::byte, kCheckBytes> half{};
   std::copy_n(whole.begin(), half.size(), half.begin());
   return half;
 }
@@ -86,7 +86,7 @@ std::vector<std::byte> read_whole_file(std::string_view where, const std::string
   std::ifstream in(path, std::ios::binary);
   std::vector<std::byte> bytes;
   if (in) {
-    std::array<char, 1 << 16> part;
+    std::array<char, 1 << 16> part{};
     while (in.read(part.data(), part.size()) || in.gcount() > 0) {
       const auto* from = reinterpret_cast<const std::byte*>(part.data());
       bytes.insert(bytes.end(), from, from + in.gcount());
