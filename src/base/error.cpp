@@ -12,6 +12,12 @@ std::string_view name(ErrorKind kind) noexcept {
       return "BadArgument";
     case ErrorKind::SizeMismatch:
       return "SizeMismatch";
+    case ErrorKind::ShapeMismatch:
+      return "ShapeMismatch";
+    case ErrorKind::DTypeMismatch:
+      return "DTypeMismatch";
+    case ErrorKind::InvalidIndex:
+      return "InvalidIndex";
     case ErrorKind::Overflow:
       return "Overflow";
     case ErrorKind::Unsupported:

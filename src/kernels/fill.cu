@@ -76,6 +76,15 @@ GPU_INLINE void copy_strided(const T* in, T* out, const Strided<1>& at) {
   grid_stride(at.count, [&](Index i) { out[i] = in[at.contiguous ? i : offset(at, i)]; });
 }
 
+// Copies between two layouts.
+template <class T>
+GPU_INLINE void copy_between(const T* in, T* out, const Strided<2>& at) {
+  grid_stride(at.count, [&](Index i) {
+    const Offsets<2> here = offsets(at, i);
+    out[here.at[1]] = in[here.at[0]];
+  });
+}
+
 GPU_KERNEL void fill_1(Bits8* out, Bits8 value, Index count) { fill(out, value, count); }
 GPU_KERNEL void fill_2(Bits16* out, Bits16 value, Index count) { fill(out, value, count); }
 GPU_KERNEL void fill_4(Bits32* out, Bits32 value, Index count) { fill(out, value, count); }
@@ -114,4 +123,17 @@ GPU_KERNEL void copy_strided_4(const Bits32* in, Bits32* out, Strided<1> at) {
 }
 GPU_KERNEL void copy_strided_8(const Bits64* in, Bits64* out, Strided<1> at) {
   copy_strided(in, out, at);
+}
+
+GPU_KERNEL void copy_between_1(const Bits8* in, Bits8* out, Strided<2> at) {
+  copy_between(in, out, at);
+}
+GPU_KERNEL void copy_between_2(const Bits16* in, Bits16* out, Strided<2> at) {
+  copy_between(in, out, at);
+}
+GPU_KERNEL void copy_between_4(const Bits32* in, Bits32* out, Strided<2> at) {
+  copy_between(in, out, at);
+}
+GPU_KERNEL void copy_between_8(const Bits64* in, Bits64* out, Strided<2> at) {
+  copy_between(in, out, at);
 }

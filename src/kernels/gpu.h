@@ -63,6 +63,7 @@
 #endif
 
 using tl::kernels::FastDiv;
+using tl::kernels::Fault;
 using tl::kernels::Index;
 using tl::kernels::offset;
 using tl::kernels::Offsets;

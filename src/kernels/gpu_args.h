@@ -61,6 +61,14 @@ struct Strided {
   Index stride[kOperands][kMaxRank];
 };
 
+// Where a kernel that meets a bad index says so, instead of ending the context: two words of host
+// memory that the device can write. Each is written whole, so the message is never torn; of several
+// bad indices any one is reported. The kernel then goes on as if the index were the sentinel.
+struct Fault {
+  unsigned long long what;  // an op's tag (not 0) in the top 8 bits, the index in the others
+  long long size;           // the index must be below this
+};
+
 template <int kOperands>
 struct Offsets {
   Index at[kOperands];

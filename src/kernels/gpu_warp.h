@@ -20,6 +20,13 @@ GPU_INLINE void grid_stride(Index count, F f) {
   for (Index i = global_thread(); i < count; i += step) f(i);
 }
 
+// ---- errors
+
+GPU_INLINE void report_bad_index(volatile Fault* fault, unsigned tag, Index index, Index size) {
+  fault->size = size;
+  fault->what = static_cast<Bits64>(tag) << 56 | (static_cast<Bits64>(index) & 0xffffffffffffffull);
+}
+
 // ---- shuffles
 
 // What lane `source` (below kWarp, and live) passed. T has 1, 2, 4 or 8 bytes.

@@ -25,7 +25,7 @@ std::set<std::string> kernels_in(const std::filesystem::path& file) {
   return names;
 }
 
-TEST(Modules, AreElevenWithTheirOwnNames) {
+TEST(Modules, HaveTheirOwnNamesAndSlots) {
   std::set<std::string_view> names;
   for (int m = 0; m < kModuleCount; ++m) {
     const auto id = static_cast<ModuleId>(m);

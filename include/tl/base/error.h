@@ -19,6 +19,9 @@ namespace tl {
 enum class ErrorKind : std::uint8_t {
   BadArgument,    // a value the caller passed cannot be used
   SizeMismatch,   // two sizes that must be equal are not
+  ShapeMismatch,  // the shapes of two tensors do not go together
+  DTypeMismatch,  // the dtypes of two tensors do not go together
+  InvalidIndex,   // an index that a tensor holds is out of range
   Overflow,       // a count times a size does not fit in 64 bits
   Unsupported,    // valid, but not offered here
   BadFile,        // a file is missing, unreadable, too short or corrupt

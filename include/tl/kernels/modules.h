@@ -2,7 +2,7 @@
 //
 // A kernel is known to the host by its module and its place in that module's list, so that a launch
 // does no string work; the lists of names exist to load modules and to be compared with the kernel
-// files by a test. Every name comes from one function, kernel_name() in modules.cpp.
+// files by a test. Every name comes from one function, kernel_name() in src/kernels/kernel_name.h.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +26,12 @@ enum class ModuleId : std::uint8_t {
   Reduce,
   Sort,
   Ternary,
-  Unary
+  Unary,
+  Matmul,
+  Attention
 };
 
-inline constexpr int kModuleCount = 11;
+inline constexpr int kModuleCount = 13;
 
 // "cast": the module's source is src/kernels/cast.cu and its image cast.<architecture>.
 std::string_view name(ModuleId module);
@@ -49,7 +51,7 @@ struct KernelId {
 
 // ---- FILL: by element size, which is 1, 2, 4 or 8 bytes
 
-enum class FillFamily : std::uint8_t { Fill, Copy2d, ConstSet, CopyStrided };
+enum class FillFamily : std::uint8_t { Fill, Copy2d, ConstSet, CopyStrided, CopyBetween };
 
 constexpr KernelId fill_module_kernel(FillFamily family, std::size_t element_size) {
   const unsigned log2_size = element_size == 1   ? 0
@@ -70,6 +72,9 @@ constexpr KernelId const_set_kernel(std::size_t element_size) {
 }
 constexpr KernelId copy_strided_kernel(std::size_t element_size) {
   return fill_module_kernel(FillFamily::CopyStrided, element_size);
+}
+constexpr KernelId copy_between_kernel(std::size_t element_size) {
+  return fill_module_kernel(FillFamily::CopyBetween, element_size);
 }
 
 // ---- CAST: every dtype to every dtype

@@ -1,0 +1,115 @@
+#include "tl/ops/copy.h"
+
+#include "ops/check.h"
+#include "ops/cpu/copy.h"
+#include "ops/gpu/copy.h"
+
+namespace tl {
+namespace {
+
+// Both on one device, equal shape and dtype.
+void copy_elements(const Tensor& in, Tensor& out) {
+  if (in.empty()) return;
+  if (out.location().is_cpu()) {
+    cpu::copy(in, out);
+  } else {
+    gpu::copy(in, out);
+  }
+}
+
+void check_part(std::string_view op, const Tensor& x, const Layout& part) {
+  const std::int64_t room = static_cast<std::int64_t>(x.memory().bytes() / size_of(x.dtype()));
+  if (part.offset() < 0 || part.offset() + part.extent() > room) {
+    throw Error(ErrorKind::BadArgument, op, "shape ", part.shape(), " with strides ",
+                part.strides(), " reaches outside the memory of shape ", x.shape());
+  }
+}
+
+}  // namespace
+
+Tensor copy(const Tensor& x) {
+  Tensor out = Tensor::uninitialized(x.shape(), x.dtype(), x.device());
+  copy_elements(x, out);
+  return out;
+}
+
+Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : copy(x); }
+
+Tensor reshape(const Tensor& x, const Shape& shape) {
+  const Shape to = fill_hole("reshape", shape, x.count());
+  if (const auto layout = x.layout().reshape(to)) return x.with_layout(*layout);
+  return copy(x).view(to);
+}
+
+Tensor flatten(const Tensor& x, std::int64_t first, std::int64_t last) {
+  if (x.rank() == 0) return x.view({1});
+  const int from = normalize_dim("flatten", first, x.shape());
+  const int to = normalize_dim("flatten", last, x.shape());
+  if (from >= to) return x;
+  Shape shape;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (d > from && d <= to) {
+      shape[from] *= x.shape()[d];
+    } else {
+      shape.push_back(x.shape()[d]);
+    }
+  }
+  return reshape(x, shape);
+}
+
+Tensor to_dtype(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  Tensor out = Tensor::uninitialized(x.shape(), dtype, x.device());
+  if (x.empty()) return out;
+  if (x.location().is_cpu()) {
+    cpu::cast(x, out);
+  } else {
+    gpu::cast(x, out);
+  }
+  return out;
+}
+
+Tensor to(const Tensor& x, const Device& device) {
+  if (x.device() == device) return x;
+  // What lies between the first and the last element travels; a view with wide gaps is packed
+  // first.
+  const std::int64_t extent = x.layout().extent();
+  if (extent > x.count() + x.count() / 2) return to(copy(x), device);
+  RawMemory there(device, static_cast<std::uint64_t>(extent) * size_of(x.dtype()));
+  there.copy_from(x.memory().slice(
+      static_cast<std::uint64_t>(x.empty() ? 0 : x.layout().offset()) * size_of(x.dtype()),
+      there.bytes()));
+  return Tensor::from_memory(std::move(there), x.dtype(), {x.shape(), x.strides(), 0});
+}
+
+void assign(Tensor& to, const Tensor& from) { assign_at(to, to.layout(), from); }
+
+void assign_at(Tensor& x, const Layout& part, const Tensor& from) {
+  check_part("assign", x, part);
+  const Tensor source = from.shape() == part.shape() ? from : from.broadcast_as(part.shape());
+  ops::expect_same_device("assign", x, source);
+  ops::expect_same_dtype("assign", x, source);
+  // `source` may share memory with `x`: its reference keeps the old bytes alive, and the write
+  // below then goes to new ones.
+  Tensor target = x.with_layout(part);
+  x.memory() = RawMemory();
+  copy_elements(source, target);
+  x.memory() = std::move(target.memory());
+}
+
+void fill(Tensor& x, Scalar value) { fill_at(x, x.layout(), value); }
+
+void fill_at(Tensor& x, const Layout& part, Scalar value) {
+  check_part("fill", x, part);
+  if (part.count() == 0) return;
+  Tensor target = x.with_layout(part);
+  x.memory() = RawMemory();
+  if (target.location().is_cpu()) {
+    cpu::fill(target, value);
+  } else {
+    gpu::fill(target, value);
+  }
+  x.memory() = std::move(target.memory());
+}
+
+}  // namespace tl

@@ -1,0 +1,53 @@
+// What every GPU op does to launch a kernel.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/gpu_args.h"
+#include "tl/kernels/modules.h"
+#include "tl/runtime/launch.h"
+#include "tl/tensor/tensor.h"
+
+namespace tl::gpu {
+
+using kernels::Index;
+using kernels::Strided;
+
+inline constexpr std::uint32_t kThreads = 256;
+
+// Launches a kernel on the device's own stream. Arguments have the exact types of the kernel's
+// parameters; pointers come from Tensor::read/write/update on the same stream. Nothing to do when
+// the grid is empty.
+template <class... Arguments>
+void run(const Device& device, KernelId id, const LaunchShape& shape, Arguments... arguments) {
+  const Function& function = device.modules().function(module_spec(id.module), id.index);
+  launch(function, device.stream(), shape, arguments...);
+}
+
+// Blocks for kernels that loop over the grid: enough to fill the device, never more than there is
+// work for.
+inline LaunchShape elementwise_shape(const Device& device, std::int64_t count, int per_thread) {
+  const std::int64_t each = std::int64_t{kThreads} * per_thread;
+  const std::int64_t wanted = (count + each - 1) / each;
+  const std::int64_t full = std::int64_t{device.properties().multiprocessors} * 8;
+  return {.grid = {static_cast<std::uint64_t>(std::min(wanted, std::max<std::int64_t>(full, 1)))},
+          .block = {kThreads}};
+}
+
+// The walk over operands that all have `shape` (broadcast them first).
+template <int kOperands>
+Strided<kOperands> walk(const Shape& shape, const Layout* const (&layouts)[kOperands]) {
+  static_assert(sizeof(Index) == sizeof(std::int64_t));
+  Index dims[Dims::kMax];
+  Index steps[kOperands][Dims::kMax];
+  const Index* strides[kOperands];
+  for (int d = 0; d < shape.size(); ++d) dims[d] = shape[d];
+  for (int k = 0; k < kOperands; ++k) {
+    for (int d = 0; d < shape.size(); ++d) steps[k][d] = layouts[k]->strides()[d];
+    strides[k] = steps[k];
+  }
+  return kernels::make_strided<kOperands>(shape.size(), dims, strides);
+}
+
+}  // namespace tl::gpu

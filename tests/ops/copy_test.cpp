@@ -1,0 +1,103 @@
+// Copies between layouts, dtypes and devices.
+#include "tl/ops/copy.h"
+
+#include "ops/conformance.h"
+
+namespace tl {
+namespace {
+
+using namespace test;
+
+class Copy : public OnEveryDevice {};
+TL_ON_EVERY_DEVICE(Copy);
+
+const Shape kShapes[] = {
+    {}, {0}, {1}, {7}, {3, 5}, {4, 0, 2}, {2, 3, 4}, {33, 65}, {2, 1, 3, 2, 2}};
+
+TEST_P(Copy, ContiguousKeepsTheElementsOfEveryLayout) {
+  for (const DType dtype : kDTypes) {
+    for (const Shape& shape : kShapes) {
+      const Host values = uniform_for(dtype, shape, -100, 100, 1);
+      for (const Arrangement how : kArrangements) {
+        const Tensor x = arrange(values, dtype, how, device());
+        const Tensor y = copy(x);
+        EXPECT_TRUE(y.is_contiguous());
+        EXPECT_FALSE(y.shares_memory_with(x));
+        expect_close("copy", y, dtype, values, {0}, describe("copy", dtype, shape, how));
+      }
+    }
+  }
+}
+
+TEST_P(Copy, ContiguousSharesWhatIsContiguous) {
+  const Tensor x = contiguous_on(uniform({4, 5}, 0, 1, 2), DType::F32, device());
+  EXPECT_TRUE(contiguous(x).shares_memory_with(x));
+  EXPECT_TRUE(contiguous(x.narrow(0, 1, 2)).shares_memory_with(x));
+  EXPECT_FALSE(contiguous(x.t()).shares_memory_with(x));
+}
+
+TEST_P(Copy, ConvertsEveryPairOfDtypesFromEveryLayout) {
+  const Host values = uniform({5, 9}, 0, 100, 3);
+  for (const DType from : kDTypes) {
+    for (const DType to : kDTypes) {
+      const Host start = rounded(values, from);
+      const Host want = from == to ? start : rounded(start, to);
+      for (const Arrangement how : kArrangements) {
+        const Tensor y = to_dtype(arrange(values, from, how, device()), to);
+        expect_close("to_dtype", y, to, want, {0}, join(from, " to ", to));
+      }
+    }
+  }
+}
+
+TEST_P(Copy, AssignsIntoAnyPartAndOnlyThere) {
+  for (const DType dtype : kDTypes) {
+    const Host before = uniform_for(dtype, {6, 7}, 0, 50, 4);
+    const Host part = uniform_for(dtype, {3, 2}, 50, 100, 5);
+    Tensor x = contiguous_on(before, dtype, device());
+    const Tensor sibling = x;
+    assign_at(x, x.narrow(0, 2, 3).narrow(1, 4, 2).layout(), contiguous_on(part, dtype, device()));
+    Host want = before;
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t j = 0; j < 2; ++j) want.values[(i + 2) * 7 + j + 4] = part.values[i * 2 + j];
+    }
+    expect_close("assign", x, dtype, want, {0});
+    expect_close("assign", sibling, dtype, before, {0});
+    fill_at(x, x.t().narrow(0, 0, 1).layout(), 1);
+    for (std::size_t i = 0; i < 6; ++i) want.values[i * 7] = 1;
+    expect_close("fill", x, dtype, want, {0});
+  }
+}
+
+TEST_P(Copy, AssignReadsTheOldValuesOfASharedSource) {
+  Tensor x = contiguous_on({{3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}}, DType::F32, device());
+  assign(x, x.t());
+  expect_close("assign", x, DType::F32, {{3, 3}, {1, 4, 7, 2, 5, 8, 3, 6, 9}}, {0});
+}
+
+TEST_P(Copy, ReshapesAsAViewWhereStridesAllowIt) {
+  const Tensor x = contiguous_on(uniform({4, 6}, 0, 1, 6), DType::F32, device());
+  EXPECT_TRUE(reshape(x.narrow(1, 0, 4), {4, 2, 2}).shares_memory_with(x));
+  EXPECT_FALSE(reshape(x.t(), {24}).shares_memory_with(x));
+  EXPECT_EQ(reshape(x, {2, -1}).shape(), (Shape{2, 12}));
+  expect_error(ErrorKind::ShapeMismatch, "reshape: shape (5, 5) has 25 elements, and there are 24",
+               [&] { reshape(x, {5, 5}); });
+}
+
+TEST_P(Copy, MovesOnlyWhatAViewAddresses) {
+  const Host values = uniform({64, 64}, 0, 1, 7);
+  const Tensor x = contiguous_on(values, DType::F32, Device::cpu());
+  const Tensor moved = to(x.narrow(0, 3, 2), device());
+  EXPECT_EQ(moved.location(), device().location());
+  if (!device().is_cpu()) {
+    EXPECT_EQ(moved.memory().bytes(), 2 * 64 * sizeof(float));
+  }
+  const Tensor column = to(to(x, device()).narrow(1, 5, 1), Device::cpu());
+  const Host back = host_of(column);
+  for (std::size_t i = 0; i < 64; ++i) {
+    EXPECT_EQ(back.values[i], rounded({{1}, {values.values[i * 64 + 5]}}, DType::F32).values[0]);
+  }
+}
+
+}  // namespace
+}  // namespace tl
