@@ -9,6 +9,7 @@
 #include "tl/base/version.h"
 #include "tl/kernels/modules.h"
 #include "tl/ops/copy.h"
+#include "tl/ops/table.h"
 #include "tl/runtime/device.h"
 #include "tl/runtime/host_buffer.h"
 #include "tl/runtime/label.h"

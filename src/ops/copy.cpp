@@ -3,6 +3,7 @@
 #include "ops/check.h"
 #include "ops/cpu/copy.h"
 #include "ops/gpu/copy.h"
+#include "ops/rows.h"
 
 namespace tl {
 namespace {
@@ -111,5 +112,27 @@ void fill_at(Tensor& x, const Layout& part, Scalar value) {
   }
   x.memory() = std::move(target.memory());
 }
+
+namespace ops {
+
+std::span<const OpRow> copy_rows() {
+  static constexpr OpRow kRows[] = {
+      {"contiguous", "copy", "(x)", kAnySet,
+       "The same elements without gaps, copied only if needed.", call<&contiguous>},
+      {"copy", "copy", "(x)", kAnySet, "A contiguous copy in memory of its own.", call<&copy>},
+      {"reshape", "copy", "(x, shape)", kAnySet,
+       "Another shape over the same elements; one size may be -1.", call<&reshape>},
+      {"flatten", "copy", "(x, first = 0, last = -1)", kAnySet,
+       "Dimensions first to last, both included, as one.", call<&flatten>},
+      {"to_dtype", "copy", "(x, dtype)", kAnySet,
+       "Converted: rounds to nearest even, saturates to integers, wraps between them.",
+       call<&to_dtype>},
+      {"to", "copy", "(x, device)", kAnySet,
+       "On another device; moves only what the view addresses.", call<&to>},
+  };
+  return kRows;
+}
+
+}  // namespace ops
 
 }  // namespace tl

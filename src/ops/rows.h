@@ -1,0 +1,12 @@
+// The rows of each family, gathered by table.cpp.
+#pragma once
+
+#include <span>
+
+#include "tl/ops/table.h"
+
+namespace tl::ops {
+
+std::span<const OpRow> copy_rows();
+
+}  // namespace tl::ops
