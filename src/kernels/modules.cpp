@@ -11,8 +11,8 @@ namespace tl {
 namespace {
 
 constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
-    "affine", "binary", "cast",    "conv",  "fill",   "indexing", "quantized",
-    "reduce", "sort",   "ternary", "unary", "matmul", "attention"};
+    "affine", "binary", "cast",    "conv",  "fill",   "indexing",  "quantized",
+    "reduce", "sort",   "ternary", "unary", "matmul", "attention", "norm"};
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {

@@ -28,10 +28,11 @@ enum class ModuleId : std::uint8_t {
   Ternary,
   Unary,
   Matmul,
-  Attention
+  Attention,
+  Norm
 };
 
-inline constexpr int kModuleCount = 13;
+inline constexpr int kModuleCount = 14;
 
 // "cast": the module's source is src/kernels/cast.cu and its image cast.<architecture>.
 std::string_view name(ModuleId module);
