@@ -8,5 +8,6 @@
 namespace tl::ops {
 
 std::span<const OpRow> copy_rows();
+std::span<const OpRow> matmul_rows();
 
 }  // namespace tl::ops
