@@ -7,6 +7,7 @@
 #include "kernels/names/cast.h"
 #include "kernels/names/fill.h"
 #include "kernels/names/matmul.h"
+#include "kernels/names/norm.h"
 
 namespace tl {
 namespace {
@@ -23,6 +24,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kFillViews;
     case ModuleId::Matmul:
       return kernels::kMatmulViews;
+    case ModuleId::Norm:
+      return kernels::kNormViews;
     default:
       return {};
   }
