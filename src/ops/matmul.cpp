@@ -228,6 +228,9 @@ std::span<const OpRow> matmul_rows() {
       {"linear", "matmul", "(x, weight, bias = none)", kNumberSet,
        "x * transpose(weight) + bias over the last dimension.", call<&linear>},
       {"addmm", "matmul", "(bias, a, b)", kNumberSet, "bias + a * b, rounded once.", call<&addmm>},
+      {"einsum", "matmul", "(equation, tensors)", kNumberSet,
+       "Sum of products named by indices, as in \"ij,jk->ik\".",
+       call<static_cast<Tensor (*)(std::string_view, std::span<const Tensor>)>(&einsum)>},
   };
   return kRows;
 }
