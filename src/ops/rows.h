@@ -8,5 +8,7 @@
 namespace tl::ops {
 
 std::span<const OpRow> copy_rows();
+std::span<const OpRow> reduce_rows();
+std::span<const OpRow> scan_rows();
 
 }  // namespace tl::ops
