@@ -7,6 +7,7 @@
 #include "kernels/names/cast.h"
 #include "kernels/names/fill.h"
 #include "kernels/names/reduce.h"
+#include "kernels/names/sort.h"
 
 namespace tl {
 namespace {
@@ -23,6 +24,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kFillViews;
     case ModuleId::Reduce:
       return kernels::kReduceViews;
+    case ModuleId::Sort:
+      return kernels::kSortViews;
     default:
       return {};
   }

@@ -10,5 +10,6 @@ namespace tl::ops {
 std::span<const OpRow> copy_rows();
 std::span<const OpRow> reduce_rows();
 std::span<const OpRow> scan_rows();
+std::span<const OpRow> sort_rows();
 
 }  // namespace tl::ops

@@ -12,7 +12,8 @@ namespace {
 
 std::vector<OpRow> gather() {
   std::vector<OpRow> all;
-  for (const auto rows : {ops::copy_rows(), ops::reduce_rows(), ops::scan_rows()}) {
+  for (const auto rows :
+       {ops::copy_rows(), ops::reduce_rows(), ops::scan_rows(), ops::sort_rows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;
