@@ -15,6 +15,8 @@ set(TL_KERNEL_MODULES
     fill
     matmul
     norm
+    reduce
+    sort
     CACHE INTERNAL "")
 
 # What the modules include, as they spell it. Embedded as source for the run-time compilers.
@@ -23,6 +25,9 @@ set(TL_KERNEL_HEADERS
     gpu_args.h
     gpu_host.h
     gpu_matmul.h
+    gpu_order.h
+    gpu_reduce.h
+    gpu_sort.h
     gpu_types.h
     gpu_warp.h
     row_math.h

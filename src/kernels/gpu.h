@@ -119,6 +119,8 @@ GPU_INLINE Bits32 shuffle_word(Bits32 word, unsigned source) {
   return __shfl_sync(kAllLanes, word, static_cast<int>(source));
 }
 GPU_INLINE Bits64 warp_ballot(bool predicate) { return __ballot_sync(kAllLanes, predicate); }
+GPU_INLINE unsigned count_bits(Bits32 b) { return static_cast<unsigned>(__popc(b)); }
+GPU_INLINE unsigned count_bits(Bits64 b) { return static_cast<unsigned>(__popcll(b)); }
 
 GPU_INLINE float atomic_add(float* p, float v) { return atomicAdd(p, v); }
 GPU_INLINE int atomic_add(int* p, int v) { return atomicAdd(p, v); }
@@ -414,6 +416,8 @@ GPU_INLINE Bits8 float_to_f8(float x) { return bits::f32_to_f8e4m3(x); }
 // back end are within 1 and 2 ulp; functions it does not have (erf, tanh, all of double's) are
 // written in the kernels that need them.
 #if !defined(GPU_NVIDIA)
+GPU_INLINE unsigned count_bits(Bits32 b) { return static_cast<unsigned>(__builtin_popcount(b)); }
+GPU_INLINE unsigned count_bits(Bits64 b) { return static_cast<unsigned>(__builtin_popcountll(b)); }
 namespace math {
 GPU_INLINE float exp(float x) { return __builtin_expf(x); }
 GPU_INLINE float exp2(float x) { return __builtin_exp2f(x); }

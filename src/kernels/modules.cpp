@@ -8,6 +8,8 @@
 #include "kernels/names/fill.h"
 #include "kernels/names/matmul.h"
 #include "kernels/names/norm.h"
+#include "kernels/names/reduce.h"
+#include "kernels/names/sort.h"
 
 namespace tl {
 namespace {

@@ -10,6 +10,9 @@ namespace tl::ops {
 std::span<const OpRow> copy_rows();
 std::span<const OpRow> matmul_rows();
 std::span<const OpRow> norm_rows();
+std::span<const OpRow> reduce_rows();
+std::span<const OpRow> scan_rows();
 std::span<const OpRow> softmax_rows();
+std::span<const OpRow> sort_rows();
 
 }  // namespace tl::ops
