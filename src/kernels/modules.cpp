@@ -6,6 +6,7 @@
 #include "kernels/embedded.h"
 #include "kernels/names/cast.h"
 #include "kernels/names/fill.h"
+#include "kernels/names/indexing.h"
 
 namespace tl {
 namespace {
@@ -20,6 +21,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kCastViews;
     case ModuleId::Fill:
       return kernels::kFillViews;
+    case ModuleId::Indexing:
+      return kernels::kIndexingViews;
     default:
       return {};
   }

@@ -8,5 +8,7 @@
 namespace tl::ops {
 
 std::span<const OpRow> copy_rows();
+std::span<const OpRow> indexing_rows();
+std::span<const OpRow> join_rows();
 
 }  // namespace tl::ops

@@ -12,7 +12,7 @@ namespace {
 
 std::vector<OpRow> gather() {
   std::vector<OpRow> all;
-  for (const auto rows : {ops::copy_rows()}) {
+  for (const auto rows : {ops::copy_rows(), ops::indexing_rows(), ops::join_rows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;
