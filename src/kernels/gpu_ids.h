@@ -16,10 +16,4 @@ struct Ids {
   unsigned tag;   // of the op, for `fault`
 };
 
-// Sizes of a shape, outermost first.
-struct Sizes {
-  Index size[kMaxRank];
-  unsigned rank;
-};
-
 }  // namespace tl::kernels

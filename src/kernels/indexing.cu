@@ -15,10 +15,9 @@
 #include "gpu_ids.h"
 
 using tl::kernels::Ids;
-using tl::kernels::Sizes;
 
 struct alignas(16) Bits128 {
-  Bits64 half[2];
+  Bits64 low, high;
 };
 
 GPU_INLINE unsigned count_ones(Bits64 x) {
@@ -73,7 +72,10 @@ GPU_INLINE void gather(const T* in, T* out, const Ids& ids, Index step, const St
       if (id >= 0) from[u] = o.at[1] + id * step;
     }
     T value[kEach];
-    for (int u = 0; u < kEach; ++u) value[u] = from[u] >= 0 ? in[from[u]] : T{};
+    for (int u = 0; u < kEach; ++u) {
+      value[u] = T{};
+      if (from[u] >= 0) value[u] = in[from[u]];
+    }
     for (int u = 0; u < kEach; ++u) {
       if (i + u * stride < at.count) out[i + u * stride] = value[u];
     }
@@ -522,19 +524,27 @@ GPU_KERNEL void radix_move(const Bits32* keys, const Bits32* positions, Bits32* 
 
 constexpr Index kSumTile = 64;
 
-// Column c of entry i is src[at src(c) + position * src_step], of key k out[at out(c) + k *
-// key_step].
+// The walk goes over (tiles, columns). Operands: tile, column, src and out, the last two without
+// the step between entries and the step between keys.
+struct Tile {
+  Index number, column, src, out;
+  GPU_INLINE Tile(const Strided<4>& at, Index i) {
+    const Offsets<4> o = offsets(at, i);
+    number = o.at[0];
+    column = o.at[1];
+    src = o.at[2];
+    out = o.at[3];
+  }
+};
+
 template <class T>
 GPU_INLINE void add_sorted(T* out, const T* src, const Bits32* keys, const Bits32* positions,
-                           AccumulatorOf<T>* partial, Index count, Bits32 none, Index src_step,
-                           Index key_step, const Strided<2>& columns) {
+                           AccumulatorOf<T>* partial, Index count, Index width, Bits32 none,
+                           Index src_step, Index key_step, const Strided<4>& at) {
   constexpr int kEach = 4;
-  const Index width = columns.count;
-  const Index tiles = (count + kSumTile - 1) / kSumTile;
-  grid_stride(tiles * width, [&](Index item) {
-    const Index tile = item / width, column = item - tile * width;
-    const Offsets<2> o = offsets(columns, column);
-    const Index begin = tile * kSumTile;
+  grid_stride(at.count, [&](Index item) {
+    const Tile tile(at, item);
+    const Index begin = tile.number * kSumTile;
     const Index end = begin + kSumTile < count ? begin + kSumTile : count;
     Bits32 current = keys[begin];
     bool is_head = begin > 0 && keys[begin - 1] == current;
@@ -542,25 +552,25 @@ GPU_INLINE void add_sorted(T* out, const T* src, const Bits32* keys, const Bits3
     const auto finish = [&](bool goes_on) {
       if (current == none) return;
       if (is_head) {
-        partial[2 * tile * width + column] = sum;
+        partial[2 * tile.number * width + tile.column] = sum;
       } else if (goes_on) {
-        partial[(2 * tile + 1) * width + column] = sum;
+        partial[(2 * tile.number + 1) * width + tile.column] = sum;
       } else {
-        T* to = out + o.at[1] + current * key_step;
+        T* to = out + tile.out + current * key_step;
         *to = convert<T>(widen(*to) + sum);
       }
     };
     GPU_ROLLED
-    for (Index at = begin; at < end; at += kEach) {
+    for (Index i = begin; i < end; i += kEach) {
       Bits32 key[kEach] = {};
       AccumulatorOf<T> value[kEach] = {};
       for (int u = 0; u < kEach; ++u) {
-        if (at + u >= end) continue;
-        key[u] = keys[at + u];
-        value[u] = widen(src[o.at[0] + positions[at + u] * src_step]);
+        if (i + u >= end) continue;
+        key[u] = keys[i + u];
+        value[u] = widen(src[tile.src + positions[i + u] * src_step]);
       }
       for (int u = 0; u < kEach; ++u) {
-        if (at + u >= end) continue;
+        if (i + u >= end) continue;
         if (key[u] != current) {
           finish(false);
           is_head = false;
@@ -574,95 +584,94 @@ GPU_INLINE void add_sorted(T* out, const T* src, const Bits32* keys, const Bits3
   });
 }
 
+// The walk leaves out the last tile: no run goes on after it.
 template <class T>
 GPU_INLINE void add_tails(T* out, const Bits32* keys, const AccumulatorOf<T>* partial, Index count,
-                          Bits32 none, Index key_step, const Strided<2>& columns) {
-  const Index width = columns.count;
-  const Index tiles = (count + kSumTile - 1) / kSumTile;
+                          Index width, Bits32 none, Index key_step, const Strided<4>& at) {
   const auto crosses = [&](Index border) {  // does a run go on over it?
     return border < count && keys[border - 1] == keys[border];
   };
-  grid_stride((tiles - 1) * width, [&](Index item) {
-    const Index tile = item / width, column = item - tile * width;
-    const Index begin = tile * kSumTile, end = begin + kSumTile;
+  grid_stride(at.count, [&](Index item) {
+    const Tile tile(at, item);
+    const Index begin = tile.number * kSumTile, end = begin + kSumTile;
     const Bits32 key = keys[end - 1];
     if (key == none || !crosses(end)) return;
     if (begin > 0 && keys[begin - 1] == key) return;  // the run began before this tile
-    AccumulatorOf<T> sum = partial[(2 * tile + 1) * width + column];
-    Index next = tile + 1;
+    AccumulatorOf<T> sum = partial[(2 * tile.number + 1) * width + tile.column];
+    Index next = tile.number + 1;
     do {
-      sum += partial[2 * next * width + column];
+      sum += partial[2 * next * width + tile.column];
       ++next;
     } while (next * kSumTile < count && keys[next * kSumTile - 1] == key &&
              crosses(next * kSumTile));
-    T* to = out + offsets(columns, column).at[1] + key * key_step;
+    T* to = out + tile.out + key * key_step;
     *to = convert<T>(widen(*to) + sum);
   });
 }
 
 GPU_KERNEL void add_sorted_1(Bits8* out, const Bits8* src, const Bits32* keys,
-                             const Bits32* positions, Bits32* partial, Index count, Bits32 none,
-                             Index src_step, Index key_step, Strided<2> columns) {
-  add_sorted(out, src, keys, positions, partial, count, none, src_step, key_step, columns);
+                             const Bits32* positions, Bits32* partial, Index count, Index width,
+                             Bits32 none, Index src_step, Index key_step, Strided<4> at) {
+  add_sorted(out, src, keys, positions, partial, count, width, none, src_step, key_step, at);
 }
 GPU_KERNEL void add_sorted_2(Bits16* out, const Bits16* src, const Bits32* keys,
-                             const Bits32* positions, Bits32* partial, Index count, Bits32 none,
-                             Index src_step, Index key_step, Strided<2> columns) {
-  add_sorted(out, src, keys, positions, partial, count, none, src_step, key_step, columns);
+                             const Bits32* positions, Bits32* partial, Index count, Index width,
+                             Bits32 none, Index src_step, Index key_step, Strided<4> at) {
+  add_sorted(out, src, keys, positions, partial, count, width, none, src_step, key_step, at);
 }
 GPU_KERNEL void add_sorted_f8e4m3(Float8* out, const Float8* src, const Bits32* keys,
-                                  const Bits32* positions, float* partial, Index count, Bits32 none,
-                                  Index src_step, Index key_step, Strided<2> columns) {
-  add_sorted(out, src, keys, positions, partial, count, none, src_step, key_step, columns);
+                                  const Bits32* positions, float* partial, Index count, Index width,
+                                  Bits32 none, Index src_step, Index key_step, Strided<4> at) {
+  add_sorted(out, src, keys, positions, partial, count, width, none, src_step, key_step, at);
 }
 GPU_KERNEL void add_sorted_f16(Half* out, const Half* src, const Bits32* keys,
-                               const Bits32* positions, float* partial, Index count, Bits32 none,
-                               Index src_step, Index key_step, Strided<2> columns) {
-  add_sorted(out, src, keys, positions, partial, count, none, src_step, key_step, columns);
+                               const Bits32* positions, float* partial, Index count, Index width,
+                               Bits32 none, Index src_step, Index key_step, Strided<4> at) {
+  add_sorted(out, src, keys, positions, partial, count, width, none, src_step, key_step, at);
 }
 GPU_KERNEL void add_sorted_bf16(BFloat16* out, const BFloat16* src, const Bits32* keys,
-                                const Bits32* positions, float* partial, Index count, Bits32 none,
-                                Index src_step, Index key_step, Strided<2> columns) {
-  add_sorted(out, src, keys, positions, partial, count, none, src_step, key_step, columns);
+                                const Bits32* positions, float* partial, Index count, Index width,
+                                Bits32 none, Index src_step, Index key_step, Strided<4> at) {
+  add_sorted(out, src, keys, positions, partial, count, width, none, src_step, key_step, at);
 }
 GPU_KERNEL void add_sorted_f32(float* out, const float* src, const Bits32* keys,
-                               const Bits32* positions, float* partial, Index count, Bits32 none,
-                               Index src_step, Index key_step, Strided<2> columns) {
-  add_sorted(out, src, keys, positions, partial, count, none, src_step, key_step, columns);
+                               const Bits32* positions, float* partial, Index count, Index width,
+                               Bits32 none, Index src_step, Index key_step, Strided<4> at) {
+  add_sorted(out, src, keys, positions, partial, count, width, none, src_step, key_step, at);
 }
 GPU_KERNEL void add_sorted_f64(double* out, const double* src, const Bits32* keys,
-                               const Bits32* positions, double* partial, Index count, Bits32 none,
-                               Index src_step, Index key_step, Strided<2> columns) {
-  add_sorted(out, src, keys, positions, partial, count, none, src_step, key_step, columns);
+                               const Bits32* positions, double* partial, Index count, Index width,
+                               Bits32 none, Index src_step, Index key_step, Strided<4> at) {
+  add_sorted(out, src, keys, positions, partial, count, width, none, src_step, key_step, at);
 }
 
 GPU_KERNEL void add_tails_1(Bits8* out, const Bits32* keys, const Bits32* partial, Index count,
-                            Bits32 none, Index key_step, Strided<2> columns) {
-  add_tails(out, keys, partial, count, none, key_step, columns);
+                            Index width, Bits32 none, Index key_step, Strided<4> at) {
+  add_tails(out, keys, partial, count, width, none, key_step, at);
 }
 GPU_KERNEL void add_tails_2(Bits16* out, const Bits32* keys, const Bits32* partial, Index count,
-                            Bits32 none, Index key_step, Strided<2> columns) {
-  add_tails(out, keys, partial, count, none, key_step, columns);
+                            Index width, Bits32 none, Index key_step, Strided<4> at) {
+  add_tails(out, keys, partial, count, width, none, key_step, at);
 }
 GPU_KERNEL void add_tails_f8e4m3(Float8* out, const Bits32* keys, const float* partial, Index count,
-                                 Bits32 none, Index key_step, Strided<2> columns) {
-  add_tails(out, keys, partial, count, none, key_step, columns);
+                                 Index width, Bits32 none, Index key_step, Strided<4> at) {
+  add_tails(out, keys, partial, count, width, none, key_step, at);
 }
 GPU_KERNEL void add_tails_f16(Half* out, const Bits32* keys, const float* partial, Index count,
-                              Bits32 none, Index key_step, Strided<2> columns) {
-  add_tails(out, keys, partial, count, none, key_step, columns);
+                              Index width, Bits32 none, Index key_step, Strided<4> at) {
+  add_tails(out, keys, partial, count, width, none, key_step, at);
 }
 GPU_KERNEL void add_tails_bf16(BFloat16* out, const Bits32* keys, const float* partial, Index count,
-                               Bits32 none, Index key_step, Strided<2> columns) {
-  add_tails(out, keys, partial, count, none, key_step, columns);
+                               Index width, Bits32 none, Index key_step, Strided<4> at) {
+  add_tails(out, keys, partial, count, width, none, key_step, at);
 }
 GPU_KERNEL void add_tails_f32(float* out, const Bits32* keys, const float* partial, Index count,
-                              Bits32 none, Index key_step, Strided<2> columns) {
-  add_tails(out, keys, partial, count, none, key_step, columns);
+                              Index width, Bits32 none, Index key_step, Strided<4> at) {
+  add_tails(out, keys, partial, count, width, none, key_step, at);
 }
 GPU_KERNEL void add_tails_f64(double* out, const Bits32* keys, const double* partial, Index count,
-                              Bits32 none, Index key_step, Strided<2> columns) {
-  add_tails(out, keys, partial, count, none, key_step, columns);
+                              Index width, Bits32 none, Index key_step, Strided<4> at) {
+  add_tails(out, keys, partial, count, width, none, key_step, at);
 }
 
 // ---- where a tensor is not zero
@@ -740,13 +749,9 @@ GPU_KERNEL void mask_positions_8(const Bits64* mask, Bits64 significant, const I
   mask_positions(mask, significant, starts, positions, each, at);
 }
 
-// out (count, rank): each position taken apart.
-GPU_KERNEL void unravel(const Index* positions, Index* out, Index count, Sizes shape) {
-  grid_stride(count, [&](Index i) {
-    Index rest = positions[i];
-    for (unsigned d = shape.rank; d-- > 0;) {
-      out[i * shape.rank + d] = rest % shape.size[d];
-      rest /= shape.size[d];
-    }
-  });
+// One column of the result of nonzero, (count, rank): the walk over the shape has stride 1 along
+// that dimension and 0 along the others, so its offset of a position is the coordinate.
+GPU_KERNEL void unravel(const Index* positions, Index* out, Index count, Index rank,
+                        Strided<1> at) {
+  grid_stride(count, [&](Index i) { out[i * rank] = offset(at, positions[i]); });
 }

@@ -33,7 +33,6 @@ namespace {
 
 using Family = IndexingFamily;
 using kernels::Ids;
-using kernels::Sizes;
 using Word = std::uint32_t;
 
 constexpr std::int64_t kWordEnd = std::numeric_limits<Word>::max();  // keys and stamps stay below
@@ -326,11 +325,12 @@ void add_by_sort(const ops::Place& p, Tensor& out) {
   const bool rows = p.is_uniform();
   const Tensor source = rows ? p.src : contiguous(p.src);
   const std::int64_t none = rows ? p.size : out.layout().extent();
-  Shape column_shape;
+  // (tiles, columns): a column is one element of a row.
+  Shape columns;
   Dims src_strides, out_strides;
   Strided<2> at{};
   if (rows) {
-    column_shape = ops::without(p.shape(), p.dim);
+    columns = ops::without(p.shape(), p.dim);
     src_strides = ops::without(p.src.strides(), p.dim);
     out_strides = ops::without(p.out_strides, p.dim);
     const Dims ids_stride{p.ids.strides()[p.dim]}, nowhere{0};
@@ -338,29 +338,38 @@ void add_by_sort(const ops::Place& p, Tensor& out) {
   } else {
     at = walk_of<2>(p.shape(), {&p.ids.strides(), &p.out_strides});
   }
-  const Strided<2> columns = walk_of<2>(column_shape, {&src_strides, &out_strides});
   const Index src_step = rows ? p.src.strides()[p.dim] : 1;
   const Index key_step = rows ? p.step : 1;
   const Sorted sorted = sort_keys(device, ids, rows ? 1 : p.step, none, at);
 
   const std::int64_t tiles = (at.count + kSumTile - 1) / kSumTile;
+  const Index width = rows ? p.lines() : 1;
+  Dims column_strides = contiguous_strides(columns);
+  Dims tile_strides = Dims::repeated(columns.size(), 0);
+  columns.insert(0, tiles);
+  tile_strides.insert(0, 1);
+  for (Dims* strides : {&column_strides, &src_strides, &out_strides}) strides->insert(0, 0);
+  const auto tiles_of = [&](std::int64_t count) {
+    columns[0] = count;
+    return walk_of<4>(columns, {&tile_strides, &column_strides, &src_strides, &out_strides});
+  };
   const DType sums = out.dtype() == DType::F64 ? DType::F64
                      : is_float(out.dtype())   ? DType::F32
                                                : DType::U32;
-  Tensor partial = Tensor::uninitialized({tiles, 2, columns.count}, sums, device);
+  Tensor partial = Tensor::uninitialized({tiles, 2, width}, sums, device);
   const Word* keys = sorted.keys.read<Word>(stream);
   const std::byte* src = source.read(stream);
   std::byte* pieces = partial.write(stream);
   std::byte* to = out.update(stream);
   run(device, indexing_add_kernel(Family::AddSorted, out.dtype()),
-      elementwise_shape(device, tiles * columns.count, 1), to, src, keys,
-      sorted.positions.read<Word>(stream), pieces, Index{at.count}, static_cast<Word>(none),
-      src_step, key_step, columns);
+      elementwise_shape(device, tiles * width, 1), to, src, keys,
+      sorted.positions.read<Word>(stream), pieces, Index{at.count}, width, static_cast<Word>(none),
+      src_step, key_step, tiles_of(tiles));
   if (tiles == 1) return;
   run(device, indexing_add_kernel(Family::AddTails, out.dtype()),
-      elementwise_shape(device, (tiles - 1) * columns.count, 1), to, keys,
-      static_cast<const std::byte*>(pieces), Index{at.count}, static_cast<Word>(none), key_step,
-      columns);
+      elementwise_shape(device, (tiles - 1) * width, 1), to, keys,
+      static_cast<const std::byte*>(pieces), Index{at.count}, width, static_cast<Word>(none),
+      key_step, tiles_of(tiles - 1));
 }
 
 void add_by_atomics(const ops::Place& p, Tensor& out) {
@@ -451,12 +460,14 @@ Tensor nonzero_positions(const Tensor& x) {
 
 void unravel(const Tensor& positions, const Shape& shape, Tensor& out) {
   const Device device = out.device();
-  Sizes sizes{};
-  sizes.rank = static_cast<unsigned>(shape.size());
-  for (int d = 0; d < shape.size(); ++d) sizes.size[d] = shape[d];
   const auto* from = positions.read<Index>(device.stream());
-  run(device, indexing_kernel(Family::Unravel), elementwise_shape(device, positions.count(), 1),
-      from, out.write<Index>(device.stream()), Index{positions.count()}, sizes);
+  auto* to = out.write<Index>(device.stream());
+  for (int d = 0; d < shape.size(); ++d) {
+    Dims strides = Dims::repeated(shape.size(), 0);
+    strides[d] = 1;
+    run(device, indexing_kernel(Family::Unravel), elementwise_shape(device, positions.count(), 1),
+        from, to + d, Index{positions.count()}, Index{shape.size()}, walk_of<1>(shape, {&strides}));
+  }
 }
 
 }  // namespace tl::gpu
