@@ -13,6 +13,7 @@
 set(TL_KERNEL_MODULES
     cast
     fill
+    indexing
     matmul
     norm
     reduce
@@ -24,6 +25,7 @@ set(TL_KERNEL_HEADERS
     gpu.h
     gpu_args.h
     gpu_host.h
+    gpu_ids.h
     gpu_matmul.h
     gpu_order.h
     gpu_reduce.h

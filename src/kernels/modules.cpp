@@ -6,6 +6,7 @@
 #include "kernels/embedded.h"
 #include "kernels/names/cast.h"
 #include "kernels/names/fill.h"
+#include "kernels/names/indexing.h"
 #include "kernels/names/matmul.h"
 #include "kernels/names/norm.h"
 #include "kernels/names/reduce.h"

@@ -8,6 +8,8 @@
 namespace tl::ops {
 
 std::span<const OpRow> copy_rows();
+std::span<const OpRow> indexing_rows();
+std::span<const OpRow> join_rows();
 std::span<const OpRow> matmul_rows();
 std::span<const OpRow> norm_rows();
 std::span<const OpRow> reduce_rows();
