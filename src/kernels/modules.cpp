@@ -5,6 +5,7 @@
 
 #include "kernels/embedded.h"
 #include "kernels/names/cast.h"
+#include "kernels/names/conv.h"
 #include "kernels/names/fill.h"
 
 namespace tl {
@@ -18,6 +19,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
     case ModuleId::Cast:
       return kernels::kCastViews;
+    case ModuleId::Conv:
+      return kernels::kConvViews;
     case ModuleId::Fill:
       return kernels::kFillViews;
     default:

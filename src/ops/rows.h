@@ -7,6 +7,9 @@
 
 namespace tl::ops {
 
+std::span<const OpRow> conv_rows();
 std::span<const OpRow> copy_rows();
+std::span<const OpRow> pool_rows();
+std::span<const OpRow> resize_rows();
 
 }  // namespace tl::ops

@@ -12,7 +12,8 @@ namespace {
 
 std::vector<OpRow> gather() {
   std::vector<OpRow> all;
-  for (const auto rows : {ops::copy_rows()}) {
+  for (const auto rows :
+       {ops::copy_rows(), ops::conv_rows(), ops::pool_rows(), ops::resize_rows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;
