@@ -52,6 +52,7 @@ struct Column {
   int at[3];
 };
 
+template <bool kTransposed>
 GPU_INLINE Column column_of(const ConvArgs& a, Index pixel, Index image) {
   const bool narrow = a.narrow != 0;
   int at[3];
@@ -61,22 +62,27 @@ GPU_INLINE Column column_of(const ConvArgs& a, Index pixel, Index image) {
   Column column = {image, {}};
   for (int d = 0; d < 3; ++d) {
     const ConvAxis& axis = a.axis[d];
-    column.at[d] = a.transposed ? at[d] + axis.padding : at[d] * axis.stride - axis.padding;
+    column.at[d] = kTransposed ? at[d] + axis.padding : at[d] * axis.stride - axis.padding;
   }
   return column;
 }
 
 // The input position that a tap, `tap` elements into the kernel, reads; -1 when it is outside or,
 // transposed, between two elements.
-GPU_INLINE int source(const ConvAxis& axis, bool transposed, int start, int tap) {
-  if (!transposed) {
+template <bool kTransposed>
+GPU_INLINE int source(const ConvAxis& axis, int start, int tap) {
+  if constexpr (!kTransposed) {
     const int at = start + tap;
     return at >= 0 && at < axis.in ? at : -1;
+  } else {
+    const int spread = start - tap;  // a negative one comes out of the division as something else
+    const unsigned kept = static_cast<unsigned>(spread) & 0x7fffffffu;
+    const unsigned at = axis.by_stride.divide(kept);
+    const unsigned back = at * static_cast<unsigned>(axis.stride);
+    return at < static_cast<unsigned>(axis.in) && back == static_cast<unsigned>(spread)
+               ? static_cast<int>(at)
+               : -1;
   }
-  const int spread = start - tap;
-  if (spread < 0) return -1;
-  const int at = static_cast<int>(axis.by_stride.divide(static_cast<unsigned>(spread)));
-  return at < axis.in && at * axis.stride == spread ? at : -1;
 }
 
 // One place of the depth: an input channel and a tap.
@@ -102,12 +108,11 @@ GPU_INLINE Tap tap_of(const ConvArgs& a, int k) {
           1};
 }
 
-template <class T>
+template <bool kTransposed, class T>
 GPU_INLINE Wide<T> fetch(const T* x, const ConvArgs& a, const Column& column, const Tap& tap) {
-  const bool transposed = a.transposed != 0;
-  const int z = source(a.axis[0], transposed, column.at[0], tap.at[0]);
-  const int y = source(a.axis[1], transposed, column.at[1], tap.at[1]);
-  const int w = source(a.axis[2], transposed, column.at[2], tap.at[2]);
+  const int z = source<kTransposed>(a.axis[0], column.at[0], tap.at[0]);
+  const int y = source<kTransposed>(a.axis[1], column.at[1], tap.at[1]);
+  const int w = source<kTransposed>(a.axis[2], column.at[2], tap.at[2]);
   if ((z | y | w) < 0) return 0;
   return widen(
       x[tap.x_channel + z * a.axis[0].x_stride + y * a.axis[1].x_stride + w * a.axis[2].x_stride]);
@@ -117,13 +122,20 @@ constexpr int kTile = 64;   // rows and columns of a block's tile
 constexpr int kSlice = 16;  // of the depth
 constexpr int kEach = 4;    // rows and columns of a thread's part
 
-template <class T>
+// Blocks are counted over two dimensions of the grid; the first has at most kMostBlocks.
+GPU_INLINE Index block_number() {
+  return static_cast<Index>(block_index<1>()) * tl::kernels::kMostBlocks + block_index<0>();
+}
+
+template <bool kTransposed, class T>
 GPU_INLINE void conv_tiled(const T* x, const T* w, const T* bias, T* y, const ConvArgs& a) {
   using Value = Wide<T>;
   GPU_SHARED Value weights[kSlice][kTile + 4];
   GPU_SHARED Value inputs[kSlice][kTile];
   GPU_SHARED Tap taps[2][kSlice];
   GPU_SHARED Index places[kTile];  // of each column's first row in the output; -1 for none
+  Index rest = block_number();
+  if (rest >= a.tiles) return;
   const bool narrow = a.narrow != 0;
   const int thread = static_cast<int>(thread_index());
   const int my_column = thread % kTile, my_depth = thread / kTile;
@@ -131,106 +143,96 @@ GPU_INLINE void conv_tiled(const T* x, const T* w, const T* bias, T* y, const Co
   const int first_row = thread / (kTile / kEach) * kEach;
   const int first_column = thread % (kTile / kEach) * kEach;
 
-  const Index rows = a.by_channels.size(), groups = a.by_groups.size();
+  const Index row = static_cast<Index>(take(rest, a.by_row_tiles, narrow)) * kTile;
+  const Index group = take(rest, a.by_groups, narrow);
+  const Index n = rest * kTile + my_column;
   const Index pixels = a.by_pixels.size();
-  const Index columns = a.count / (rows * groups);  // of all images
-  const Index row_tiles = (rows + kTile - 1) / kTile;
-  const Index tiles = row_tiles * groups * ((columns + kTile - 1) / kTile);
+  const Index image = a.by_pixels.divide(n, narrow);
+  const bool inside = n < a.columns;
+  const Column column =
+      column_of<kTransposed>(a, inside ? n - image * pixels : 0, inside ? image : 0);
+  const T* my_x = x + column.image * a.x_batch + group * a.in_channels * a.x_channel;
+  const T* my_w = w + group * a.w_group + row * a.w_out;
+  const int rows = static_cast<int>(a.by_channels.size() - row);  // from here on
+  const Index channel = group * a.by_channels.size() + row;
+  if (thread < kTile) {
+    const Index channels = a.by_groups.size() * a.by_channels.size();
+    places[thread] = inside ? (image * channels + channel) * pixels + (n - image * pixels) : -1;
+  }
+  if (thread < kSlice) taps[0][thread] = tap_of(a, thread);
+  barrier();
+
+  Value sum[kEach][kEach] = {};
   GPU_ROLLED
-  for (Index tile = block_index(); tile < tiles; tile += block_count()) {
-    const Index row = tile % row_tiles * kTile;
-    const Index group = tile / row_tiles % groups;
-    const Index n = tile / row_tiles / groups * kTile + my_column;
-    const Index image = a.by_pixels.divide(n, narrow);
-    const bool inside = n < columns;
-    const Column column = column_of(a, inside ? n - image * pixels : 0, inside ? image : 0);
-    const T* my_x = x + column.image * a.x_batch + group * a.in_channels * a.x_channel;
-    const T* my_w = w + group * a.w_group + row * a.w_out;
-    if (thread < kTile) {
-      places[thread] =
-          inside ? ((image * groups + group) * rows + row) * pixels + (n - image * pixels) : -1;
+  for (int k = 0, half = 0; k < a.depth; k += kSlice, half ^= 1) {
+    for (int i = 0; i < kTile; i += static_cast<int>(kBlockThreads) / kSlice) {
+      const Tap& tap = taps[half][my_slice];
+      const bool here = tap.valid && my_row + i < rows;
+      weights[my_slice][my_row + i] =
+          here ? widen(my_w[(my_row + i) * a.w_out + tap.weight]) : Value(0);
     }
-    if (thread < kSlice) taps[0][thread] = tap_of(a, thread);
+    for (int i = 0; i < kSlice; i += static_cast<int>(kBlockThreads) / kTile) {
+      const Tap& tap = taps[half][my_depth + i];
+      inputs[my_depth + i][my_column] =
+          inside && tap.valid ? fetch<kTransposed>(my_x, a, column, tap) : Value(0);
+    }
+    if (thread < kSlice) taps[half ^ 1][thread] = tap_of(a, k + kSlice + thread);
     barrier();
-
-    Value sum[kEach][kEach] = {};
-    GPU_ROLLED
-    for (int k = 0, half = 0; k < a.depth; k += kSlice, half ^= 1) {
-      for (int i = 0; i < kTile; i += static_cast<int>(kBlockThreads) / kSlice) {
-        const Tap& tap = taps[half][my_slice];
-        const bool here = tap.valid && row + my_row + i < rows;
-        weights[my_slice][my_row + i] =
-            here ? widen(my_w[(my_row + i) * a.w_out + tap.weight]) : Value(0);
-      }
-      for (int i = 0; i < kSlice; i += static_cast<int>(kBlockThreads) / kTile) {
-        const Tap& tap = taps[half][my_depth + i];
-        inputs[my_depth + i][my_column] = inside && tap.valid ? fetch(my_x, a, column, tap) : 0;
-      }
-      if (thread < kSlice) taps[half ^ 1][thread] = tap_of(a, k + kSlice + thread);
-      barrier();
-      for (int d = 0; d < kSlice; ++d) {
-        Value left[kEach], right[kEach];
-        for (int i = 0; i < kEach; ++i) left[i] = weights[d][first_row + i];
-        for (int i = 0; i < kEach; ++i) right[i] = inputs[d][first_column + i];
-        for (int i = 0; i < kEach; ++i) {
-          for (int j = 0; j < kEach; ++j) sum[i][j] = math::fma(left[i], right[j], sum[i][j]);
-        }
-      }
-      barrier();
-    }
-
-    for (int i = 0; i < kEach; ++i) {
-      if (row + first_row + i >= rows) break;
-      const Value extra = bias == nullptr
-                              ? Value(0)
-                              : widen(bias[(group * rows + row + first_row + i) * a.bias_stride]);
-      for (int j = 0; j < kEach; ++j) {
-        const Index place = places[first_column + j];
-        if (place >= 0) y[place + (first_row + i) * pixels] = convert<T>(sum[i][j] + extra);
+    for (int d = 0; d < kSlice; ++d) {
+      Value left[kEach], right[kEach];
+      for (int i = 0; i < kEach; ++i) left[i] = weights[d][first_row + i];
+      for (int i = 0; i < kEach; ++i) right[i] = inputs[d][first_column + i];
+      for (int i = 0; i < kEach; ++i) {
+        for (int j = 0; j < kEach; ++j) sum[i][j] = math::fma(left[i], right[j], sum[i][j]);
       }
     }
-    barrier();  // before the next tile's places
+    barrier();
+  }
+
+  for (int i = 0; i < kEach; ++i) {
+    const int here = first_row + i;
+    if (here >= rows) break;
+    const Value extra = bias == nullptr ? Value(0) : widen(bias[(channel + here) * a.bias_stride]);
+    for (int j = 0; j < kEach; ++j) {
+      const Index place = places[first_column + j];
+      if (place >= 0) y[place + here * pixels] = convert<T>(sum[i][j] + extra);
+    }
   }
 }
 
-template <class T>
+template <bool kTransposed, class T>
 GPU_INLINE void conv_direct(const T* x, const T* w, const T* bias, T* y, const ConvArgs& a) {
+  const Index i = block_number() * kBlockThreads + thread_index();
+  if (i >= a.count) return;
   const bool narrow = a.narrow != 0;
-  const int taps[3] = {static_cast<int>(a.by_taps.divisor / a.by_plane_taps.divisor),
-                       static_cast<int>(a.by_plane_taps.divisor / a.by_row_taps.divisor),
-                       static_cast<int>(a.by_row_taps.divisor)};
-  grid_stride(a.count, [&](Index i) {
-    Index rest = a.by_pixels.divide(i, narrow);
-    const Index pixel = i - rest * a.by_pixels.size();
-    const int channel = take(rest, a.by_channels, narrow);
-    const int group = take(rest, a.by_groups, narrow);
-    const Column column = column_of(a, pixel, rest);
-    const T* from = x + rest * a.x_batch + static_cast<Index>(group) * a.in_channels * a.x_channel;
-    const T* by = w + group * a.w_group + channel * a.w_out;
-    Tap tap = {};
-    Wide<T> sum = 0;
+  Index rest = a.by_pixels.divide(i, narrow);
+  const Index pixel = i - rest * a.by_pixels.size();
+  const int channel = take(rest, a.by_channels, narrow);
+  const int group = take(rest, a.by_groups, narrow);
+  const Column column = column_of<kTransposed>(a, pixel, rest);
+  const T* from = x + rest * a.x_batch + static_cast<Index>(group) * a.in_channels * a.x_channel;
+  const T* by = w + group * a.w_group + channel * a.w_out;
+  const Index place = (group * a.by_channels.size() + channel) * a.bias_stride;
+  Wide<T> sum = bias == nullptr ? Wide<T>(0) : widen(bias[place]);
+  Tap tap = {};
+  GPU_ROLLED
+  for (int c = 0; c < a.in_channels; ++c, by += a.w_in, from += a.x_channel) {
+    const T* weight = by;
     GPU_ROLLED
-    for (int c = 0; c < a.in_channels; ++c, by += a.w_in, from += a.x_channel) {
-      const T* weight = by;
+    for (int z = 0; z < a.axis[0].taps; ++z) {
+      tap.at[0] = z * a.axis[0].dilation;
       GPU_ROLLED
-      for (int z = 0; z < taps[0]; ++z) {
-        tap.at[0] = z * a.axis[0].dilation;
+      for (int r = 0; r < a.axis[1].taps; ++r) {
+        tap.at[1] = r * a.axis[1].dilation;
         GPU_ROLLED
-        for (int r = 0; r < taps[1]; ++r) {
-          tap.at[1] = r * a.axis[1].dilation;
-          GPU_ROLLED
-          for (int s = 0; s < taps[2]; ++s) {
-            tap.at[2] = s * a.axis[2].dilation;
-            sum = math::fma(widen(*weight++), fetch(from, a, column, tap), sum);
-          }
+        for (int s = 0; s < a.axis[2].taps; ++s) {
+          tap.at[2] = s * a.axis[2].dilation;
+          sum = math::fma(widen(*weight++), fetch<kTransposed>(from, a, column, tap), sum);
         }
       }
     }
-    if (bias != nullptr) {
-      sum += widen(bias[(group * a.by_channels.size() + channel) * a.bias_stride]);
-    }
-    y[i] = convert<T>(sum);
-  });
+  }
+  y[i] = convert<T>(sum);
 }
 
 // y[image][channel][pixel] += bias[channel]
@@ -261,9 +263,9 @@ GPU_INLINE Window window_of(const PoolArgs& a, int row, int column) {
     Index first, last;
     Index whole = axis.kernel;
     if (axis.kernel == 0) {
-      const Index out = d == 0 ? a.by_height.size() : a.by_width.size();
-      first = static_cast<Index>(at[d]) * axis.in / out;
-      last = (static_cast<Index>(at[d] + 1) * axis.in + out - 1) / out;
+      const Divider& out = d == 0 ? a.by_height : a.by_width;
+      first = out.divide(static_cast<Index>(at[d]) * axis.in, false);
+      last = out.divide(static_cast<Index>(at[d] + 1) * axis.in + out.size() - 1, false);
       whole = last - first;
     } else {
       first = static_cast<Index>(at[d]) * axis.stride - axis.padding;
@@ -414,44 +416,86 @@ GPU_INLINE void bilinear(const T* x, T* y, const ResizeArgs& a) {
 
 GPU_KERNEL void conv_tiled_f8e4m3(const Float8* x, const Float8* w, const Float8* bias, Float8* y,
                                   ConvArgs a) {
-  conv_tiled(x, w, bias, y, a);
+  conv_tiled<false>(x, w, bias, y, a);
 }
 GPU_KERNEL void conv_tiled_f16(const Half* x, const Half* w, const Half* bias, Half* y,
                                ConvArgs a) {
-  conv_tiled(x, w, bias, y, a);
+  conv_tiled<false>(x, w, bias, y, a);
 }
 GPU_KERNEL void conv_tiled_bf16(const BFloat16* x, const BFloat16* w, const BFloat16* bias,
                                 BFloat16* y, ConvArgs a) {
-  conv_tiled(x, w, bias, y, a);
+  conv_tiled<false>(x, w, bias, y, a);
 }
 GPU_KERNEL void conv_tiled_f32(const float* x, const float* w, const float* bias, float* y,
                                ConvArgs a) {
-  conv_tiled(x, w, bias, y, a);
+  conv_tiled<false>(x, w, bias, y, a);
 }
 GPU_KERNEL void conv_tiled_f64(const double* x, const double* w, const double* bias, double* y,
                                ConvArgs a) {
-  conv_tiled(x, w, bias, y, a);
+  conv_tiled<false>(x, w, bias, y, a);
+}
+
+GPU_KERNEL void transposed_conv_tiled_f8e4m3(const Float8* x, const Float8* w, const Float8* bias,
+                                             Float8* y, ConvArgs a) {
+  conv_tiled<true>(x, w, bias, y, a);
+}
+GPU_KERNEL void transposed_conv_tiled_f16(const Half* x, const Half* w, const Half* bias, Half* y,
+                                          ConvArgs a) {
+  conv_tiled<true>(x, w, bias, y, a);
+}
+GPU_KERNEL void transposed_conv_tiled_bf16(const BFloat16* x, const BFloat16* w,
+                                           const BFloat16* bias, BFloat16* y, ConvArgs a) {
+  conv_tiled<true>(x, w, bias, y, a);
+}
+GPU_KERNEL void transposed_conv_tiled_f32(const float* x, const float* w, const float* bias,
+                                          float* y, ConvArgs a) {
+  conv_tiled<true>(x, w, bias, y, a);
+}
+GPU_KERNEL void transposed_conv_tiled_f64(const double* x, const double* w, const double* bias,
+                                          double* y, ConvArgs a) {
+  conv_tiled<true>(x, w, bias, y, a);
 }
 
 GPU_KERNEL void conv_direct_f8e4m3(const Float8* x, const Float8* w, const Float8* bias, Float8* y,
                                    ConvArgs a) {
-  conv_direct(x, w, bias, y, a);
+  conv_direct<false>(x, w, bias, y, a);
 }
 GPU_KERNEL void conv_direct_f16(const Half* x, const Half* w, const Half* bias, Half* y,
                                 ConvArgs a) {
-  conv_direct(x, w, bias, y, a);
+  conv_direct<false>(x, w, bias, y, a);
 }
 GPU_KERNEL void conv_direct_bf16(const BFloat16* x, const BFloat16* w, const BFloat16* bias,
                                  BFloat16* y, ConvArgs a) {
-  conv_direct(x, w, bias, y, a);
+  conv_direct<false>(x, w, bias, y, a);
 }
 GPU_KERNEL void conv_direct_f32(const float* x, const float* w, const float* bias, float* y,
                                 ConvArgs a) {
-  conv_direct(x, w, bias, y, a);
+  conv_direct<false>(x, w, bias, y, a);
 }
 GPU_KERNEL void conv_direct_f64(const double* x, const double* w, const double* bias, double* y,
                                 ConvArgs a) {
-  conv_direct(x, w, bias, y, a);
+  conv_direct<false>(x, w, bias, y, a);
+}
+
+GPU_KERNEL void transposed_conv_direct_f8e4m3(const Float8* x, const Float8* w, const Float8* bias,
+                                              Float8* y, ConvArgs a) {
+  conv_direct<true>(x, w, bias, y, a);
+}
+GPU_KERNEL void transposed_conv_direct_f16(const Half* x, const Half* w, const Half* bias, Half* y,
+                                           ConvArgs a) {
+  conv_direct<true>(x, w, bias, y, a);
+}
+GPU_KERNEL void transposed_conv_direct_bf16(const BFloat16* x, const BFloat16* w,
+                                            const BFloat16* bias, BFloat16* y, ConvArgs a) {
+  conv_direct<true>(x, w, bias, y, a);
+}
+GPU_KERNEL void transposed_conv_direct_f32(const float* x, const float* w, const float* bias,
+                                           float* y, ConvArgs a) {
+  conv_direct<true>(x, w, bias, y, a);
+}
+GPU_KERNEL void transposed_conv_direct_f64(const double* x, const double* w, const double* bias,
+                                           double* y, ConvArgs a) {
+  conv_direct<true>(x, w, bias, y, a);
 }
 
 GPU_KERNEL void conv_bias_f8e4m3(Float8* y, const Float8* bias, Index bias_stride, Index count,

@@ -10,22 +10,31 @@
 
 namespace tl::kernels {
 
-// Divides counts by a size in [1, 2^31).
+// Divides counts by a size in [1, 2^31) without a division: by FastDiv's numbers where the count is
+// below 2^31, by 64-bit ones otherwise (see Strided).
 struct Divider {
+  unsigned long long wide_multiplier;
   FastDiv fast;
 
   TL_FN Index divide(Index n, bool narrow) const {
-    return narrow ? static_cast<Index>(fast.divide(static_cast<unsigned>(n))) : n / fast.divisor;
+    if (narrow) return static_cast<Index>(fast.divide(static_cast<unsigned>(n)));
+    const auto count = static_cast<unsigned long long>(n);
+    return static_cast<Index>((multiply_high(count, wide_multiplier) + count) >> fast.shift);
   }
   TL_FN Index size() const { return fast.divisor; }
 };
 
 TL_FN Divider make_divider(Index size) {
-  return {make_fast_div(static_cast<unsigned>(size < 1 ? 1 : size))};
+  const FastDiv fast = make_fast_div(static_cast<unsigned>(size < 1 ? 1 : size));
+  return {wide_multiplier((1ull << fast.shift) - fast.divisor, fast.divisor), fast};
 }
+
+// Blocks of a convolution along the first dimension of the grid; more go along the second.
+inline constexpr Index kMostBlocks = 1 << 20;
 
 struct ConvAxis {
   int in;
+  int taps;
   int stride;
   int padding;
   int dilation;
@@ -37,7 +46,6 @@ struct ConvArgs {
   ConvAxis axis[3];
   Index count;       // of outputs
   int narrow;        // 1: count is below 2^31
-  int transposed;    // 1: the kernel's taps are spread over the output
   int in_channels;   // of one group
   int depth;         // in_channels * taps: products in one output
   Divider by_width;  // of the output
@@ -45,7 +53,10 @@ struct ConvArgs {
   Divider by_pixels;    // positions of the output
   Divider by_channels;  // output channels of one group
   Divider by_groups;
-  FastDiv by_taps;  // of the kernel, in all
+  Divider by_row_tiles;  // tiles over the output channels of one group
+  Index tiles;           // in all
+  Index columns;         // output positions of all images
+  FastDiv by_taps;       // of the kernel, in all
   FastDiv by_plane_taps;
   FastDiv by_row_taps;
   Index x_batch;  // strides of the input

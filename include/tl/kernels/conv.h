@@ -6,7 +6,17 @@
 namespace tl {
 
 // Families by float dtype, then max_pool by number dtype, then nearest by element size.
-enum class ConvFamily : std::uint8_t { Tiled, Direct, Bias, AvgPool, Bilinear, MaxPool, Nearest };
+enum class ConvFamily : std::uint8_t {
+  Tiled,
+  TransposedTiled,
+  Direct,
+  TransposedDirect,
+  Bias,
+  AvgPool,
+  Bilinear,
+  MaxPool,
+  Nearest
+};
 
 inline constexpr std::uint16_t kConvFloats = 5;
 inline constexpr std::uint16_t kConvNumbers = 10;

@@ -6,8 +6,11 @@
 
 namespace tl::kernels {
 
-inline constexpr std::array<std::string_view, 5> kConvFloatFamilies = {
-    "conv_tiled", "conv_direct", "conv_bias", "avg_pool", "bilinear"};
+inline constexpr std::array<std::string_view, 7> kConvFloatFamilies = {
+    "conv_tiled",  "transposed_conv_tiled",
+    "conv_direct", "transposed_conv_direct",
+    "conv_bias",   "avg_pool",
+    "bilinear"};
 
 inline constexpr auto kConvNames = [] {
   std::array<KernelName,

@@ -131,6 +131,8 @@ bool convolve_by_library(const Convolution& c, const Tensor& x, const Tensor& ke
   return true;
 }
 
+constexpr std::int64_t kTile = 64;  // output channels and positions of a block, as in conv.cu
+
 ConvArgs describe(std::string_view op, const Convolution& c, const Tensor& x, const Tensor& out) {
   ConvArgs a{};
   std::int64_t taps = 1;
@@ -141,6 +143,7 @@ ConvArgs describe(std::string_view op, const Convolution& c, const Tensor& x, co
     const ConvolutionAxis& axis = c.axes[static_cast<std::size_t>(d)];
     const int dim = d - (3 - axes) + 2;
     a.axis[d] = {.in = static_cast<int>(axis.in),
+                 .taps = static_cast<int>(axis.kernel),
                  .stride = static_cast<int>(axis.stride),
                  .padding = static_cast<int>(axis.padding),
                  .dilation = static_cast<int>(axis.dilation),
@@ -157,7 +160,6 @@ ConvArgs describe(std::string_view op, const Convolution& c, const Tensor& x, co
   }
   a.count = out.count();
   a.narrow = out.count() <= ops::kMostPlaces - kRoom ? 1 : 0;
-  a.transposed = c.transposed ? 1 : 0;
   a.in_channels = static_cast<int>(c.in_channels);
   a.depth = static_cast<int>(depth);
   a.by_width = kernels::make_divider(c.axes[2].out);
@@ -165,6 +167,10 @@ ConvArgs describe(std::string_view op, const Convolution& c, const Tensor& x, co
   a.by_pixels = kernels::make_divider(pixels);
   a.by_channels = kernels::make_divider(c.out_channels);
   a.by_groups = kernels::make_divider(c.groups);
+  const auto tiles_over = [](std::int64_t count) { return (count + kTile - 1) / kTile; };
+  a.by_row_tiles = kernels::make_divider(tiles_over(c.out_channels));
+  a.columns = c.batch * pixels;
+  a.tiles = tiles_over(c.out_channels) * c.groups * tiles_over(a.columns);
   a.by_taps = kernels::make_fast_div(static_cast<unsigned>(taps));
   a.by_plane_taps =
       kernels::make_fast_div(static_cast<unsigned>(c.axes[1].kernel * c.axes[2].kernel));
@@ -195,18 +201,17 @@ void convolve(std::string_view op, const Convolution& c, const Tensor& x, const 
 
   // Below this a tile of 64 output channels is mostly empty.
   constexpr std::int64_t kFewChannels = 8;
-  if (c.out_channels < kFewChannels) {
-    run(device, conv_float_kernel(ConvFamily::Direct, c.dtype),
-        elementwise_shape(device, out.count(), 1), from, weights, extra, to, a);
-    return;
-  }
-  constexpr std::int64_t kTile = 64;
-  const auto tiles_over = [](std::int64_t count) { return (count + kTile - 1) / kTile; };
-  const std::int64_t columns = out.count() / (c.groups * c.out_channels);
-  const std::int64_t tiles = tiles_over(c.out_channels) * c.groups * tiles_over(columns);
-  constexpr std::int64_t kMostBlocks = 1 << 20;  // blocks take further tiles in turn
-  run(device, conv_float_kernel(ConvFamily::Tiled, c.dtype),
-      {.grid = {static_cast<std::uint64_t>(std::min(tiles, kMostBlocks))}, .block = {kThreads}},
+  const bool direct = c.out_channels < kFewChannels;
+  const ConvFamily family =
+      c.transposed ? direct ? ConvFamily::TransposedDirect : ConvFamily::TransposedTiled
+      : direct     ? ConvFamily::Direct
+                   : ConvFamily::Tiled;
+  const std::int64_t blocks = direct ? (a.count + kThreads - 1) / kThreads : a.tiles;
+  const std::int64_t lines = (blocks + kernels::kMostBlocks - 1) / kernels::kMostBlocks;
+  run(device, conv_float_kernel(family, c.dtype),
+      {.grid = {static_cast<std::uint64_t>(std::min<std::int64_t>(blocks, kernels::kMostBlocks)),
+                static_cast<std::uint64_t>(lines)},
+       .block = {kThreads}},
       from, weights, extra, to, a);
 }
 
