@@ -103,13 +103,15 @@ template <class Operation, class Arguments>
 typename Operation::primitive_desc primitive_for(dnnl::algorithm algorithm, const Arguments& d) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  constexpr auto kInference = dnnl::prop_kind::forward_inference;
+  // Asked for inference it chooses layouts with the channels last, which are slower to bring our
+  // tensors into and back than those in blocks of channels.
+  constexpr auto kForward = dnnl::prop_kind::forward_training;
   const auto operation =
       d.bias.dims().empty()
-          ? typename Operation::desc(kInference, algorithm, any(d.x), any(d.kernel), any(d.y),
+          ? typename Operation::desc(kForward, algorithm, any(d.x), any(d.kernel), any(d.y),
                                      d.stride, d.dilation, d.before, d.after)
-          : typename Operation::desc(kInference, algorithm, any(d.x), any(d.kernel), d.bias,
-                                     any(d.y), d.stride, d.dilation, d.before, d.after);
+          : typename Operation::desc(kForward, algorithm, any(d.x), any(d.kernel), d.bias, any(d.y),
+                                     d.stride, d.dilation, d.before, d.after);
   return {operation, attributes, cpu_engine()};
 }
 
@@ -244,12 +246,23 @@ bool takes(DType dtype) {
          (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kWanted) == kWanted;
 }
 
+// Threads for a convolution: one for a small one, which would be done before they have met.
+int threads_for(const Convolution& c) {
+  constexpr std::int64_t kWorth = 1 << 18;  // products
+  std::int64_t work = c.batch * c.groups * c.out_channels * c.in_channels;
+  for (const ConvolutionAxis& axis : c.axes) {
+    work *= axis.kernel * (c.transposed ? axis.in : axis.out);
+    if (work > kWorth) return ThreadPool::shared().threads();
+  }
+  return 1;
+}
+
 }  // namespace
 
 bool convolve_by_onednn(const Convolution& c, const Tensor& x, const Tensor& kernel,
                         const std::optional<Tensor>& bias, Tensor& out) {
   if (!takes(c.dtype)) return false;
-  const int threads = ThreadPool::shared().threads();
+  const int threads = threads_for(c);
   const SameThreads same(threads);
   const auto plan = find_plan({c, bias.has_value(), threads});
   if (plan == nullptr) return false;

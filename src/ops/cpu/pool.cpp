@@ -45,12 +45,16 @@ inline Span span_of(const PoolingAxis& axis, bool count_include_pad, std::int64_
   return {first, last, count_include_pad ? axis.kernel : last - first};
 }
 
-// Sums in f64, so that large windows lose nothing.
+// Sums in f64, so that large windows lose nothing; a few elements in T first, which is faster.
 template <class T>
 struct Mean {
   using Value = double;
+  using Part = T;
   static constexpr Value kStart = 0;
-  static Value fold(Value sum, Value x) { return sum + x; }
+  template <class V>
+  static V fold(V sum, V x) {
+    return sum + x;
+  }
   static T finish(Value sum, std::int64_t size) {
     return static_cast<T>(sum / static_cast<double>(size));
   }
@@ -59,6 +63,7 @@ struct Mean {
 template <class T>
 struct Maximum {
   using Value = T;
+  using Part = T;
   using Limits = std::numeric_limits<T>;
   static constexpr Value kStart = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
   static Value fold(Value a, Value b) { return a > b || a != a ? a : b; }  // NaN wins
@@ -72,7 +77,8 @@ constexpr std::int64_t kWide = 16;  // a window with this many columns is folded
 template <class T, class Op>
 void fold_row(const PoolingAxis& axis, bool count_include_pad, const Span& rows, const T* x,
               std::int64_t row_length, T* y) {
-  std::array<typename Op::Value, kStretch> values;
+  using Value = typename Op::Value;
+  std::array<Value, kStretch> values;
   for (std::int64_t first = 0; first < axis.out; first += kStretch) {
     const std::int64_t last = std::min(first + kStretch, axis.out);
     std::fill_n(values.begin(), last - first, Op::kStart);
@@ -82,16 +88,19 @@ void fold_row(const PoolingAxis& axis, bool count_include_pad, const Span& rows,
       while (from < last && from * axis.stride + shift < 0) ++from;
       std::int64_t to = last;
       while (to > from && (to - 1) * axis.stride + shift >= axis.in) --to;
-      typename Op::Value* const v = values.data() + (from - first);
+      Value* const v = values.data() + (from - first);
       const std::int64_t count = to - from;
       for (std::int64_t row = rows.first; row < rows.last; ++row) {
         const T* const from_row = x + row * row_length + from * axis.stride + shift;
         if (axis.stride == 1) {
-          for (std::int64_t i = 0; i < count; ++i) v[i] = Op::fold(v[i], from_row[i]);
+          for (std::int64_t i = 0; i < count; ++i)
+            v[i] = Op::fold(v[i], static_cast<Value>(from_row[i]));
         } else if (axis.stride == 2) {
-          for (std::int64_t i = 0; i < count; ++i) v[i] = Op::fold(v[i], from_row[2 * i]);
+          for (std::int64_t i = 0; i < count; ++i)
+            v[i] = Op::fold(v[i], static_cast<Value>(from_row[2 * i]));
         } else {
-          for (std::int64_t i = 0; i < count; ++i) v[i] = Op::fold(v[i], from_row[i * axis.stride]);
+          for (std::int64_t i = 0; i < count; ++i)
+            v[i] = Op::fold(v[i], static_cast<Value>(from_row[i * axis.stride]));
         }
       }
     }
@@ -109,23 +118,59 @@ void fold_row(const PoolingAxis& axis, bool count_include_pad, const Span& rows,
   }
 }
 
+// A run of elements side by side.
+template <class T, class Op>
+typename Op::Value fold_run(typename Op::Value value, const T* x, std::int64_t count) {
+  constexpr std::int64_t kLanes = 16;
+  constexpr std::int64_t kPart = 64 * kLanes;  // elements folded in Part
+  while (count >= kLanes) {
+    std::array<typename Op::Part, kLanes> lanes;
+    lanes.fill(static_cast<typename Op::Part>(Op::kStart));
+    const std::int64_t here = std::min(count, kPart) / kLanes * kLanes;
+    for (std::int64_t i = 0; i < here; i += kLanes) {
+      for (std::int64_t j = 0; j < kLanes; ++j) {
+        auto& lane = lanes[static_cast<std::size_t>(j)];
+        lane = Op::fold(lane, x[i + j]);
+      }
+    }
+    for (const auto lane : lanes) value = Op::fold(value, static_cast<typename Op::Value>(lane));
+    x += here;
+    count -= here;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    value = Op::fold(value, static_cast<typename Op::Value>(x[i]));
+  }
+  return value;
+}
+
 template <class T, class Op>
 T fold_window(const Span& rows, const Span& columns, const T* x, std::int64_t row_length) {
-  constexpr std::size_t kLanes = 16;
-  std::array<typename Op::Value, kLanes> lanes;
-  lanes.fill(Op::kStart);
-  for (std::int64_t row = rows.first; row < rows.last; ++row) {
-    const T* from = x + row * row_length + columns.first;
-    std::int64_t left = columns.last - columns.first;
-    for (; left >= static_cast<std::int64_t>(kLanes); left -= kLanes, from += kLanes) {
-      for (std::size_t i = 0; i < kLanes; ++i) lanes[i] = Op::fold(lanes[i], from[i]);
+  using Value = typename Op::Value;
+  constexpr std::int64_t kLanes = 16;
+  constexpr std::int64_t kLong = 8 * kLanes;
+  const std::int64_t wide = columns.last - columns.first;
+  Value value = Op::kStart;
+  if (wide == row_length) {  // whole rows are one run
+    value = fold_run<T, Op>(value, x + rows.first * row_length, (rows.last - rows.first) * wide);
+  } else if (wide >= kLong) {
+    for (std::int64_t row = rows.first; row < rows.last; ++row) {
+      value = fold_run<T, Op>(value, x + row * row_length + columns.first, wide);
     }
-    for (std::size_t i = 0; i < static_cast<std::size_t>(left); ++i) {
-      lanes[i] = Op::fold(lanes[i], from[i]);
+  } else {  // lanes are kept from row to row
+    std::array<Value, kLanes> lanes;
+    lanes.fill(Op::kStart);
+    for (std::int64_t row = rows.first; row < rows.last; ++row) {
+      const T* from = x + row * row_length + columns.first;
+      for (std::int64_t i = 0; i < wide; i += kLanes) {
+        const std::int64_t here = std::min(kLanes, wide - i);
+        for (std::int64_t j = 0; j < here; ++j) {
+          auto& lane = lanes[static_cast<std::size_t>(j)];
+          lane = Op::fold(lane, static_cast<Value>(from[i + j]));
+        }
+      }
     }
+    for (const Value lane : lanes) value = Op::fold(value, lane);
   }
-  typename Op::Value value = Op::kStart;
-  for (const auto lane : lanes) value = Op::fold(value, lane);
   return Op::finish(value, rows.size * columns.size);
 }
 
