@@ -12,6 +12,7 @@
 
 set(TL_KERNEL_MODULES
     cast
+    conv
     fill
     indexing
     matmul
@@ -24,6 +25,7 @@ set(TL_KERNEL_MODULES
 set(TL_KERNEL_HEADERS
     gpu.h
     gpu_args.h
+    gpu_conv.h
     gpu_host.h
     gpu_ids.h
     gpu_matmul.h

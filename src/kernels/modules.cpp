@@ -5,6 +5,7 @@
 
 #include "kernels/embedded.h"
 #include "kernels/names/cast.h"
+#include "kernels/names/conv.h"
 #include "kernels/names/fill.h"
 #include "kernels/names/indexing.h"
 #include "kernels/names/matmul.h"
@@ -23,6 +24,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
     case ModuleId::Cast:
       return kernels::kCastViews;
+    case ModuleId::Conv:
+      return kernels::kConvViews;
     case ModuleId::Fill:
       return kernels::kFillViews;
     case ModuleId::Matmul:
