@@ -10,10 +10,24 @@
 #   tl_kernel_pack           target: the pack, at ${TL_KERNEL_PACK}
 #   tl_add_sim_pack()        for tests: the kernels as host code, packed for the simulated GPU
 
-set(TL_KERNEL_MODULES fill cast CACHE INTERNAL "")
+set(TL_KERNEL_MODULES
+    cast
+    fill
+    matmul
+    norm
+    CACHE INTERNAL "")
 
 # What the modules include, as they spell it. Embedded as source for the run-time compilers.
-set(TL_KERNEL_HEADERS gpu.h gpu_args.h gpu_host.h gpu_types.h gpu_warp.h tl/base/float_bits.h)
+set(TL_KERNEL_HEADERS
+    gpu.h
+    gpu_args.h
+    gpu_host.h
+    gpu_matmul.h
+    gpu_types.h
+    gpu_warp.h
+    row_math.h
+    tl/base/float_bits.h
+    tl/runtime/fault.h)
 
 # Machine code for each generation, and PTX at both ends: the oldest for whatever is between, the
 # newest for devices that are not out yet.

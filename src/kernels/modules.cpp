@@ -6,6 +6,8 @@
 #include "kernels/embedded.h"
 #include "kernels/names/cast.h"
 #include "kernels/names/fill.h"
+#include "kernels/names/matmul.h"
+#include "kernels/names/norm.h"
 
 namespace tl {
 namespace {
@@ -20,6 +22,10 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kCastViews;
     case ModuleId::Fill:
       return kernels::kFillViews;
+    case ModuleId::Matmul:
+      return kernels::kMatmulViews;
+    case ModuleId::Norm:
+      return kernels::kNormViews;
     default:
       return {};
   }

@@ -8,5 +8,8 @@
 namespace tl::ops {
 
 std::span<const OpRow> copy_rows();
+std::span<const OpRow> matmul_rows();
+std::span<const OpRow> norm_rows();
+std::span<const OpRow> softmax_rows();
 
 }  // namespace tl::ops
