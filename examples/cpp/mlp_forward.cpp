@@ -17,9 +17,9 @@ struct Mlp {
   Tensor w1, b1;  // (hidden, in), (hidden)
   Tensor w2, b2;  // (classes, hidden), (classes)
 
-  Tensor operator()(const Tensor& x) const {           // x: (batch, in)
-    const Tensor hidden = gelu(linear(x, w1, b1));     // (batch, hidden)
-    return softmax(linear(hidden, w2, b2), -1);        // (batch, classes)
+  Tensor operator()(const Tensor& x) const {        // x: (batch, in)
+    const Tensor hidden = gelu(linear(x, w1, b1));  // (batch, hidden)
+    return softmax(linear(hidden, w2, b2), -1);     // (batch, classes)
   }
 };
 

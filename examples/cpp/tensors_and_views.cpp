@@ -11,17 +11,18 @@ int main() {
   std::cout << x << "\n\n";
 
   // Views cost nothing: they show the same memory through another shape.
-  const Tensor column = x.get_on_dim(1, 2);       // (2): the last column
-  const Tensor transposed = x.t();                // (3, 2)
-  const Tensor tail = x.slice(1, -2, 3);          // (2, 2): the last two columns
+  const Tensor column = x.get_on_dim(1, 2);                // (2): the last column
+  const Tensor transposed = x.t();                         // (3, 2)
+  const Tensor tail = x.slice(1, -2, 3);                   // (2, 2): the last two columns
   const Tensor wide = column.unsqueeze(1).expand({2, 4});  // (2, 4): no element is copied
   std::cout << transposed << "\n\n" << tail << "\n\n" << wide << "\n\n";
-  std::cout << "the transpose shares memory: " << std::boolalpha
-            << transposed.shares_memory_with(x) << "\n\n";
+  std::cout << "the transpose shares memory: " << std::boolalpha << transposed.shares_memory_with(x)
+            << "\n\n";
 
-  // A tensor is a value. A copy shares until one of the two is written; the other keeps what it had.
+  // A tensor is a value. A copy shares until one of the two is written; the other keeps what it
+  // had.
   Tensor y = x;
-  fill_at(y, y.get(0).layout(), 0);             // the first row of y
+  fill_at(y, y.get(0).layout(), 0);                   // the first row of y
   assign_at(y, y.get_on_dim(1, 2).layout(), column);  // its last column, as it was in x
   std::cout << y << "\n\n" << x << "\n\n";
 
