@@ -7,15 +7,26 @@
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
+#include <utility>
 
 #include "tl/base/error.h"
 
 namespace tl::files {
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+namespace {
+
+// In the same folder, because only there a rename replaces a file at once.
+std::string name_beside(const std::string& path) {
   static std::atomic<unsigned> counter = 0;
-  temporary_ = join(path_, ".", ::getpid(), ".", counter.fetch_add(1), ".part");
-  file_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  return join(path, ".", ::getpid(), ".", counter.fetch_add(1), ".part");
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::string path)
+    : path_(std::move(path)),
+      temporary_(name_beside(path_)),
+      file_(::open(temporary_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666)) {
   if (file_ < 0) fail("cannot be created");
 }
 

@@ -29,7 +29,7 @@ class AtomicFile {
 
   std::string path_;
   std::string temporary_;
-  int file_ = -1;
+  int file_;  // -1 once it is committed
   std::uint64_t size_ = 0;
 };
 

@@ -71,6 +71,7 @@ Tensor widen(std::string_view what, std::span<const std::byte> bytes, const Shap
                     dtype_of<To>, " holds");
       }
     }
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): an i8 is a number, not a character
     values[i] = static_cast<To>(value);
   }
   return Tensor::from(values, shape, device);
