@@ -44,6 +44,8 @@
 #include "tl/runtime/stream.h"
 #include "tl/tensor/dims.h"
 #include "tl/tensor/layout.h"
+#include "tl/tensor/npy.h"
 #include "tl/tensor/print.h"
+#include "tl/tensor/safetensors.h"
 #include "tl/tensor/scalar.h"
 #include "tl/tensor/tensor.h"
