@@ -28,10 +28,16 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kConvViews;
     case ModuleId::Fill:
       return kernels::kFillViews;
+    case ModuleId::Indexing:
+      return kernels::kIndexingViews;
     case ModuleId::Matmul:
       return kernels::kMatmulViews;
     case ModuleId::Norm:
       return kernels::kNormViews;
+    case ModuleId::Reduce:
+      return kernels::kReduceViews;
+    case ModuleId::Sort:
+      return kernels::kSortViews;
     default:
       return {};
   }
