@@ -32,7 +32,9 @@ struct MaskOf<64> {
 };
 using LaneMask = MaskOf<kWarp>::Type;
 
-GPU_INLINE LaneMask lanes_where(bool predicate) { return static_cast<LaneMask>(warp_ballot(predicate)); }
+GPU_INLINE LaneMask lanes_where(bool predicate) {
+  return static_cast<LaneMask>(warp_ballot(predicate));
+}
 
 // The sum over the threads before this one; `total` is that of all.
 GPU_INLINE Bits32 sum_before(Bits32 value, Bits32& total) {

@@ -13,7 +13,7 @@ namespace {
 std::vector<OpRow> gather() {
   std::vector<OpRow> all;
   for (const auto rows :
-       {ops::copy_rows(), ops::reduce_rows(), ops::scan_rows(), ops::sort_rows()}) {
+       {ops::copy_rows(), ops::matmul_rows(), ops::norm_rows(), ops::softmax_rows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;
