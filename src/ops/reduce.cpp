@@ -88,7 +88,7 @@ void expect_number(std::string_view op, const Tensor& x) {
   }
 }
 
-// Nothing can be chosen from nothing; where there are no outputs either, nothing has to be.
+// Nothing can be chosen from nothing.
 void expect_elements(std::string_view op, const Tensor& x, const Dims& dims) {
   for (const std::int64_t d : dims) {
     if (x.shape()[static_cast<int>(d)] == 0) {

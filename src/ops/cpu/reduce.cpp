@@ -286,7 +286,7 @@ class Carry {
 
  private:
   const R& op_;
-  typename R::Kept level_[64];
+  typename R::Kept level_[64]{};
   int used_ = 0;
   std::uint64_t count_ = 0;
 };
@@ -433,7 +433,7 @@ void reduce_with(const R& op, const ReducePlan& plan, const Tensor& x, Tensor& o
   ThreadPool::shared().parallel_for(
       0, tiles * splits, std::max<Index>(kGrain / work, 1), [&](Index first, Index last) {
         alignas(64) N room[kChunk];
-        Kept kept[kColumns];
+        Kept kept[kColumns]{};
         for (Index unit = first; unit < last; ++unit) {
           const Index t = unit / splits, split = unit % splits;
           const Index begin = split * per_split;

@@ -82,7 +82,8 @@ Choice choose(const ops::ReducePlan& plan, std::size_t element_bytes, std::int64
     }
     choice.tiles = divide_up(outputs, choice.width);
     const std::int64_t apart = kThreads / choice.width;
-    const std::int64_t wanted = divide_up(processors * 4, choice.tiles);
+    // Threads load single elements here: more blocks, so that enough bytes are on their way.
+    const std::int64_t wanted = divide_up(processors * 8, choice.tiles);
     choice.splits =
         std::clamp<std::int64_t>(wanted, 1, std::min<std::int64_t>(count / (apart * 16) + 1, 1024));
   }

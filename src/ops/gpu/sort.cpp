@@ -25,8 +25,8 @@ LaunchShape blocks(std::int64_t count) {
 
 // Keys with their indices, or elements that are still where they came from.
 struct Keys {
-  const std::byte* keys;
-  const std::byte* indices;  // null: elements
+  const std::byte* keys = nullptr;
+  const std::byte* indices = nullptr;  // null: elements
 };
 
 class Sorter {
@@ -38,7 +38,6 @@ class Sorter {
         source_(x.read(device_.stream())),
         values_(values.write(device_.stream())),
         indices_(indices.write(device_.stream())) {
-    args_ = {};
     args_.order = ops::order_of(x.dtype(), descending, !descending);
     args_.source_cols = args_.cols = x.shape()[x.rank() - 1];
     args_.rows = x.count() / args_.cols;
@@ -135,7 +134,7 @@ class Sorter {
   const std::byte* source_;
   std::byte* values_;
   std::byte* indices_;
-  SortArgs args_;
+  SortArgs args_{};
 };
 
 }  // namespace
