@@ -13,7 +13,8 @@
 set(TL_KERNEL_MODULES fill cast norm CACHE INTERNAL "")
 
 # What the modules include, as they spell it. Embedded as source for the run-time compilers.
-set(TL_KERNEL_HEADERS gpu.h gpu_args.h gpu_host.h gpu_types.h gpu_warp.h row_math.h tl/base/float_bits.h)
+set(TL_KERNEL_HEADERS gpu.h gpu_args.h gpu_host.h gpu_types.h gpu_warp.h row_math.h
+    tl/base/float_bits.h tl/runtime/fault.h)
 
 # Machine code for each generation, and PTX at both ends: the oldest for whatever is between, the
 # newest for devices that are not out yet.

@@ -14,6 +14,7 @@
 #include "tl/ops/softmax.h"
 #include "tl/ops/table.h"
 #include "tl/runtime/device.h"
+#include "tl/runtime/fault.h"
 #include "tl/runtime/host_buffer.h"
 #include "tl/runtime/label.h"
 #include "tl/runtime/launch.h"

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "tl/base/float_bits.h"  // TL_FN
+#include "tl/runtime/fault.h"
 
 #ifndef GPU_ROLLED
 #define GPU_ROLLED  // see gpu.h; nothing to say to a host compiler
@@ -16,6 +17,7 @@
 namespace tl::kernels {
 
 using Index = long long;  // sizes, strides and positions, counted in elements
+using tl::Fault;
 
 // Division of n < 2^31 by a divisor in [1, 2^31): one multiplication, an addition and a shift. With
 // shift = ceil(log2(divisor)) the multiplier is 2^32 * (2^shift - divisor) / divisor + 1, which
@@ -59,14 +61,6 @@ struct Strided {
   unsigned short contiguous;  // 1: the offset of every operand is the position itself
   Dim dim[kMaxRank];
   Index stride[kOperands][kMaxRank];
-};
-
-// Where a kernel that meets a bad index says so, instead of ending the context: two words of host
-// memory that the device can write. Each is written whole, so the message is never torn; of several
-// bad indices any one is reported. The kernel then goes on as if the index were the sentinel.
-struct Fault {
-  unsigned long long what;  // an op's tag (not 0) in the top 8 bits, the index in the others
-  long long size;           // the index must be below this
 };
 
 template <int kOperands>

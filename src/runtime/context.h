@@ -18,6 +18,7 @@ namespace tl {
 
 class ModuleStore;
 class Pool;
+struct Fault;
 struct StreamState;
 
 // The counters behind DriverCalls. Relaxed: they are statistics, and nothing is ordered by them.
@@ -56,6 +57,14 @@ class Context {
 
   MemoryInfo memory_info();
 
+  // Where this device's kernels report a bad index; made at the first call. Throws.
+  Fault* fault_word();
+  // After a wait: throws InvalidIndex for what a kernel has reported, once. One load when nothing
+  // is wrong.
+  void check_fault() {
+    if (Fault* word = fault_.load(std::memory_order_acquire); word != nullptr) take_fault(*word);
+  }
+
   // Events without timing, reused. acquire_event throws; a context must be current for it.
   driver::Handle acquire_event(std::string_view where);
   void release_event(driver::Handle event) noexcept;
@@ -83,6 +92,7 @@ class Context {
   Context(DeviceLocation location, const driver::Table& table);
   ~Context();
   [[noreturn]] void fail(driver::Status status, std::string_view where);
+  void take_fault(Fault& word);
 
   DeviceLocation location_;
   const driver::Table& table_;
@@ -95,6 +105,8 @@ class Context {
   std::unique_ptr<Pool> host_pool_;
   std::unique_ptr<ModuleStore> modules_;
   StreamState* default_stream_ = nullptr;
+  std::mutex fault_mutex_;              // guards making fault_
+  std::atomic<Fault*> fault_{nullptr};  // lives as long as the context: for ever
   std::mutex event_mutex_;
   std::vector<driver::Handle> free_events_;
   std::size_t events_made_ = 0;

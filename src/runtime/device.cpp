@@ -172,7 +172,10 @@ void Device::synchronize() const {
   context().check(context().table().synchronize(), "synchronize");
   drain_parked(context());
   context().release_deferred_streams();
+  context().check_fault();
 }
+
+Fault* Device::fault_word() const { return context().fault_word(); }
 
 void Device::set_seed(std::uint64_t seed) const noexcept {
   state_->seed.store(seed, std::memory_order_relaxed);

@@ -35,6 +35,7 @@ void copy_on_device(Context& context, std::byte* to, const std::byte* from, std:
 void wait_for(Context& context, StreamState& stream, std::string_view where) {
   count(context.counters().synchronizations);
   context.check(context.table().synchronize_stream(stream.native), where);
+  context.check_fault();
 }
 
 }  // namespace

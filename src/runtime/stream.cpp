@@ -96,6 +96,7 @@ void Stream::synchronize() {
   const CurrentContext current(context);
   count(context.counters().synchronizations);
   context.check(context.table().synchronize_stream(state_->native), "synchronize");
+  context.check_fault();
 }
 
 bool Stream::finished() const {
@@ -166,6 +167,7 @@ void Event::synchronize() const {
   const CurrentContext current(*context_);
   count(context_->counters().synchronizations);
   context_->check(context_->table().synchronize_event(native_), "event");
+  context_->check_fault();
 }
 
 double Event::milliseconds_since(const Event& start) const {
@@ -174,6 +176,7 @@ double Event::milliseconds_since(const Event& start) const {
   }
   const CurrentContext current(*context_);
   context_->check(context_->table().synchronize_event(native_), "event");
+  context_->check_fault();
   float milliseconds = 0;
   context_->check(context_->table().elapsed(&milliseconds, start.native_, native_), "event");
   return static_cast<double>(milliseconds);

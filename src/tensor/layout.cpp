@@ -1,15 +1,28 @@
 #include "tl/tensor/layout.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tl {
+
+namespace {
+
+// The sizes of a tensor without elements can have any product: (0, 2^62, 2^62) is a shape. Its
+// strides are never used to find an element, but must be numbers.
+std::int64_t times(std::int64_t a, std::int64_t b) noexcept {
+  std::int64_t product = 0;
+  const bool too_large = __builtin_mul_overflow(a, b, &product);
+  return too_large ? std::numeric_limits<std::int64_t>::max() : product;
+}
+
+}  // namespace
 
 Dims contiguous_strides(const Shape& shape) {
   Dims strides = shape;
   std::int64_t step = 1;
   for (int d = shape.size() - 1; d >= 0; --d) {
     strides[d] = step;
-    step *= std::max<std::int64_t>(shape[d], 1);
+    step = times(step, std::max<std::int64_t>(shape[d], 1));
   }
   return strides;
 }
@@ -22,14 +35,14 @@ Layout::Layout(const Shape& shape, const Dims& strides, std::int64_t offset)
 }
 
 void Layout::settle() {
-  count_ = 1;
-  for (const std::int64_t size : shape_) count_ *= size;
+  count_ = std::find(shape_.begin(), shape_.end(), 0) != shape_.end() ? 0 : 1;
+  for (const std::int64_t size : shape_) count_ = times(count_, size);
   contiguous_ = true;
   std::int64_t expected = 1;
   for (int d = rank() - 1; d >= 0 && count_ > 0; --d) {
     if (shape_[d] == 1) continue;
     contiguous_ = contiguous_ && strides_[d] == expected;
-    expected *= shape_[d];
+    expected = times(expected, shape_[d]);
   }
 }
 
@@ -48,6 +61,21 @@ std::int64_t Layout::extent() const noexcept {
   std::int64_t last = 0;
   for (int d = 0; d < rank(); ++d) last += (shape_[d] - 1) * strides_[d];
   return last + 1;
+}
+
+bool Layout::fits(std::int64_t room) const noexcept {
+  if (strides_.size() != rank() || offset_ < 0) return false;
+  bool none = false;
+  bool too_large = false;
+  std::int64_t count = 1, last = offset_, step = 0;
+  for (int d = 0; d < rank(); ++d) {
+    if (shape_[d] < 0 || strides_[d] < 0) return false;
+    none = none || shape_[d] == 0;
+    too_large = too_large || __builtin_mul_overflow(shape_[d] - 1, strides_[d], &step) ||
+                __builtin_add_overflow(last, step, &last) ||
+                __builtin_mul_overflow(count, shape_[d], &count);
+  }
+  return none || (!too_large && last < room);
 }
 
 Layout Layout::transpose(int a, int b) const {
@@ -79,8 +107,8 @@ Layout Layout::narrow(int dim, std::int64_t start, std::int64_t length) const {
 
 Layout Layout::step(int dim, std::int64_t step) const {
   Layout out = *this;
-  out.shape_[dim] = (shape_[dim] + step - 1) / step;
-  out.strides_[dim] *= step;
+  out.shape_[dim] = shape_[dim] == 0 ? 0 : (shape_[dim] - 1) / step + 1;
+  if (out.shape_[dim] > 1) out.strides_[dim] *= step;  // else the step may be any number
   out.settle();
   return out;
 }
@@ -96,7 +124,7 @@ Layout Layout::drop(int dim, std::int64_t index) const {
 Layout Layout::insert(int dim) const {
   Layout out = *this;
   const std::int64_t stride =
-      dim < rank() ? strides_[dim] * std::max<std::int64_t>(shape_[dim], 1) : 1;
+      dim < rank() ? times(strides_[dim], std::max<std::int64_t>(shape_[dim], 1)) : 1;
   out.shape_.insert(dim, 1);
   out.strides_.insert(dim, stride);
   return out;
@@ -114,7 +142,7 @@ Layout Layout::broadcast_to(const Shape& shape) const {
 Layout Layout::unfold(int dim, std::int64_t size, std::int64_t step) const {
   Layout out = *this;
   out.shape_[dim] = (shape_[dim] - size) / step + 1;
-  out.strides_[dim] = strides_[dim] * step;
+  if (out.shape_[dim] > 1) out.strides_[dim] = strides_[dim] * step;
   out.shape_.push_back(size);
   out.strides_.push_back(strides_[dim]);
   out.settle();
@@ -127,7 +155,7 @@ Layout Layout::diagonal(int a, int b, std::int64_t shift) const {
   const std::int64_t length = std::max<std::int64_t>(0, std::min(rows, cols));
   Layout out = *this;
   if (length > 0) out.offset_ += shift < 0 ? -shift * strides_[a] : shift * strides_[b];
-  const std::int64_t stride = strides_[a] + strides_[b];
+  const std::int64_t stride = length > 1 ? strides_[a] + strides_[b] : 1;
   out.shape_.erase(std::max(a, b));
   out.shape_.erase(std::min(a, b));
   out.strides_.erase(std::max(a, b));

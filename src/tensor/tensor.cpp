@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 
 namespace tl {
 
@@ -42,16 +43,10 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, const S
 }
 
 Tensor Tensor::from_memory(RawMemory memory, DType dtype, const Layout& layout) {
-  const std::uint64_t end =
-      layout.count() == 0
-          ? 0
-          : checked_multiply("tensor",
-                             static_cast<std::uint64_t>(layout.offset() + layout.extent()),
-                             size_of(dtype));
-  if (layout.offset() < 0 || end > memory.bytes()) {
-    throw Error(ErrorKind::SizeMismatch, "tensor", "shape ", layout.shape(), " with strides ",
-                layout.strides(), " and offset ", layout.offset(), " reaches byte ", end, " of ",
-                memory.bytes());
+  if (!layout.fits(static_cast<std::int64_t>(memory.bytes() / size_of(dtype)))) {
+    throw Error(ErrorKind::SizeMismatch, "tensor", "shape ", layout.shape(), " of ", dtype,
+                " with strides ", layout.strides(), " and offset ", layout.offset(),
+                " reaches outside ", memory.bytes(), " bytes");
   }
   return {std::move(memory), dtype, layout};
 }
@@ -244,95 +239,164 @@ Tensor Tensor::view(const Shape& wanted) const {
 
 namespace {
 
-// Copies elements out of `from`, which holds everything the layout addresses from offset() on, into
-// row-major order.
+// One dimension of a read: how far its elements lie apart on the device and in the result.
+struct ReadDim {
+  std::int64_t size;
+  std::int64_t from;
+  std::int64_t to;
+};
+
+using ReadDims = std::span<const ReadDim>;
+
 template <class T>
-void gather(const T* from, T* to, const Layout& layout) {
-  const int rank = layout.rank();
-  if (rank == 0) {
+void scatter(const T* from, T* to, ReadDims dims) {
+  if (dims.empty()) {
     *to = *from;
     return;
   }
-  Dims at = Dims::repeated(rank, 0);
-  const std::int64_t inner = layout.shape()[rank - 1], step = layout.strides()[rank - 1];
-  const std::int64_t rows = layout.count() / inner;
-  std::int64_t base = 0;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t i = 0; i < inner; ++i) *to++ = from[base + i * step];
-    for (int d = rank - 2; d >= 0; --d) {
-      base += layout.strides()[d];
-      if (++at[d] < layout.shape()[d]) break;
-      base -= layout.strides()[d] * layout.shape()[d];
-      at[d] = 0;
-    }
+  const ReadDim& d = dims.front();
+  if (dims.size() == 1) {
+    for (std::int64_t i = 0; i < d.size; ++i) to[i * d.to] = from[i * d.from];
+    return;
+  }
+  for (std::int64_t i = 0; i < d.size; ++i) {
+    scatter(from + i * d.from, to + i * d.to, dims.subspan(1));
   }
 }
 
-void gather_bytes(const std::byte* from, std::byte* to, const Layout& layout, std::size_t size) {
+void scatter_bytes(const std::byte* from, std::byte* to, ReadDims dims, std::size_t size) {
+  const auto as = [&]<class T>(T) {
+    scatter(reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to), dims);
+  };
   switch (size) {
     case 1:
-      return gather(from, to, layout);
+      return as(std::uint8_t{});
     case 2:
-      return gather(reinterpret_cast<const std::uint16_t*>(from),
-                    reinterpret_cast<std::uint16_t*>(to), layout);
+      return as(std::uint16_t{});
     case 4:
-      return gather(reinterpret_cast<const std::uint32_t*>(from),
-                    reinterpret_cast<std::uint32_t*>(to), layout);
+      return as(std::uint32_t{});
     default:
-      return gather(reinterpret_cast<const std::uint64_t*>(from),
-                    reinterpret_cast<std::uint64_t*>(to), layout);
+      return as(std::uint64_t{});
   }
 }
+
+// A transfer costs as much as this many bytes of it, so smaller gaps travel along with what is
+// wanted; larger ones are stepped over.
+constexpr std::int64_t kSmallGap = std::int64_t{64} << 10;
+// The most that is staged on the host at a time.
+constexpr std::int64_t kStage = std::int64_t{16} << 20;
+
+// Downloads what a layout addresses, piece by piece. Dimensions are sorted by their stride, widest
+// first, so that a piece is a run of the innermost ones.
+class PieceReader {
+ public:
+  PieceReader(const RawMemory& memory, std::int64_t element) : memory_(memory), size_(element) {}
+
+  // `from` and `to` count elements.
+  void read(ReadDims dims, std::int64_t from, std::byte* to) {
+    if (is_plain(dims)) {
+      memory_.download(bytes(from), to, bytes(extent(dims)));
+      return;
+    }
+    if (!is_dense(dims)) {
+      const ReadDim& d = dims.front();
+      for (std::int64_t i = 0; i < d.size; ++i) {
+        read(dims.subspan(1), from + i * d.from, to + i * d.to * size_);
+      }
+      return;
+    }
+    const std::int64_t most = kStage / size_;
+    if (extent(dims) <= most || dims.front().from == 0) return read_staged(dims, from, to);
+    // Dense, and more than is staged at a time: as many steps of the widest dimension as fit.
+    std::vector<ReadDim> part(dims.begin(), dims.end());
+    const std::int64_t inner = extent(dims.subspan(1));
+    const std::int64_t steps =
+        inner >= most ? 1 : std::max<std::int64_t>(1, (most - inner) / dims.front().from + 1);
+    for (std::int64_t i = 0; i < dims.front().size; i += steps) {
+      part.front().size = std::min(steps, dims.front().size - i);
+      const ReadDims rest = part.front().size == 1 ? ReadDims(part).subspan(1) : ReadDims(part);
+      read(rest, from + i * dims.front().from, to + i * dims.front().to * size_);
+    }
+  }
+
+ private:
+  std::uint64_t bytes(std::int64_t elements) const {
+    return static_cast<std::uint64_t>(elements * size_);
+  }
+  static std::int64_t extent(ReadDims dims) {
+    std::int64_t last = 0;
+    for (const ReadDim& d : dims) last += (d.size - 1) * d.from;
+    return last + 1;
+  }
+  // Elements lie on the device as they will in the result.
+  static bool is_plain(ReadDims dims) {
+    std::int64_t expected = 1;
+    for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
+      if (d->from != expected || d->to != expected) return false;
+      expected *= d->size;
+    }
+    return true;
+  }
+  // Are all gaps small?
+  bool is_dense(ReadDims dims) const {
+    for (; !dims.empty(); dims = dims.subspan(1)) {
+      if ((dims.front().from - extent(dims.subspan(1))) * size_ > kSmallGap) return false;
+    }
+    return true;
+  }
+  void read_staged(ReadDims dims, std::int64_t from, std::byte* to) {
+    const std::uint64_t span = bytes(extent(dims));
+    if (span > capacity_) {
+      stage_ = std::make_unique_for_overwrite<std::uint64_t[]>((span + 7) / 8);
+      capacity_ = span;
+    }
+    memory_.download(bytes(from), stage_.get(), span);
+    scatter_bytes(reinterpret_cast<const std::byte*>(stage_.get()), to, dims,
+                  static_cast<std::size_t>(size_));
+  }
+
+  const RawMemory& memory_;
+  std::int64_t size_;  // bytes of an element
+  std::unique_ptr<std::uint64_t[]> stage_;
+  std::uint64_t capacity_ = 0;  // bytes of it
+};
 
 }  // namespace
 
 void Tensor::read_bytes(std::span<std::byte> to) const {
   if (to.size() != size_bytes()) throw SizeMismatch("read_bytes", size_bytes(), to.size());
   if (empty()) return;
-  const std::uint64_t size = size_of(dtype_);
-  const std::uint64_t start = static_cast<std::uint64_t>(layout_.offset()) * size;
+  const std::size_t size = size_of(dtype_);
+  const std::int64_t start = layout_.offset();
   if (is_contiguous()) {
-    memory_.download(start, to.data(), to.size());
+    memory_.download(static_cast<std::uint64_t>(start) * size, to.data(), to.size());
     return;
   }
-  // A view with wide gaps between its slices is read slice by slice: what lies between does not
-  // travel.
-  const std::uint64_t span = static_cast<std::uint64_t>(layout_.extent()) * size;
-  if (span > 2 * to.size() && rank() > 1 && span > 65536) {
-    int widest = 0;
-    for (int d = 1; d < rank(); ++d) {
-      if (shape()[d] > 1 && strides()[d] > strides()[widest]) widest = d;
-    }
-    const Layout by_slice = layout_.permute([&] {
-      Dims order = all_dims(rank());
-      order.erase(widest);
-      order.insert(0, widest);
-      return order;
-    }());
-    if (widest == 0 && shape()[0] > 1) {
-      const std::uint64_t each = to.size() / static_cast<std::uint64_t>(shape()[0]);
-      for (std::int64_t i = 0; i < shape()[0]; ++i) {
-        with_layout(by_slice.drop(0, i))
-            .read_bytes(to.subspan(static_cast<std::uint64_t>(i) * each, each));
-      }
-      return;
-    }
+  std::vector<ReadDim> dims;
+  const Dims row_major = contiguous_strides(shape());
+  for (int d = 0; d < rank(); ++d) {
+    if (shape()[d] > 1) dims.push_back({shape()[d], strides()[d], row_major[d]});
   }
   if (location().is_cpu()) {
-    gather_bytes(memory_.data() + start, to.data(), layout_, size);
+    scatter_bytes(read(device().stream()), to.data(), dims, size);
     return;
   }
-  const auto stage = std::make_unique_for_overwrite<std::uint64_t[]>((span + 7) / 8);
-  memory_.download(start, stage.get(), span);
-  gather_bytes(reinterpret_cast<const std::byte*>(stage.get()), to.data(), layout_, size);
+  std::stable_sort(dims.begin(), dims.end(),
+                   [](const ReadDim& a, const ReadDim& b) { return a.from > b.from; });
+  PieceReader(memory_, static_cast<std::int64_t>(size)).read(dims, start, to.data());
 }
 
 Scalar Tensor::item() const {
   expect_one("item");
   return visit_dtype("item", dtype_, [&]<class T>() -> Scalar {
-    T value{};
+    // A byte that is neither 0 nor 1 is no bool to C++.
+    std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T> value{};
     read_bytes(std::as_writable_bytes(std::span(&value, 1)));
-    return value;
+    if constexpr (std::is_same_v<T, bool>) {
+      return value != 0;
+    } else {
+      return value;
+    }
   });
 }
 

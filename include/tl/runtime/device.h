@@ -27,6 +27,7 @@ namespace tl {
 class Context;
 class ModuleStore;
 struct DeviceState;
+struct Fault;
 
 // What is known of one vendor's driver on this machine, without throwing.
 struct DriverInfo {
@@ -112,6 +113,10 @@ class Device {
   void reset_peak() const;
   DriverCalls driver_calls() const noexcept;
 
+  // Where kernels on this device report a bad index; made at the first call. See
+  // tl/runtime/fault.h.
+  Fault* fault_word() const;
+
   ModuleStore& modules() const noexcept;
   Context& context() const noexcept;
 
@@ -127,6 +132,10 @@ class Device {
 };
 
 std::ostream& operator<<(std::ostream& out, const Device& device);
+
+// The tag under which kernels report the faults of an op, 1 to 255: the same for the same name.
+// `op` is a literal; an op asks once and keeps the answer. Throws Overflow for the 256th name.
+unsigned fault_tag(std::string_view op);
 
 }  // namespace tl
 

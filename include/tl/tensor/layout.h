@@ -29,6 +29,9 @@ class Layout {
   bool is_fortran_contiguous() const noexcept;
   // One past the largest offset an element has, counted from offset(); 0 for no elements.
   std::int64_t extent() const noexcept;
+  // Does every element lie inside memory for `room` elements? Safe to ask of any sizes and strides;
+  // false for negative ones and for more elements than 63 bits count.
+  bool fits(std::int64_t room) const noexcept;
 
   Layout transpose(int a, int b) const;
   Layout permute(const Dims& order) const;
