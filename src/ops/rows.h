@@ -8,7 +8,10 @@
 namespace tl::ops {
 
 std::span<const OpRow> copy_rows();
+std::span<const OpRow> glu_rows();
+std::span<const OpRow> loss_rows();
 std::span<const OpRow> norm_rows();
+std::span<const OpRow> rope_rows();
 std::span<const OpRow> softmax_rows();
 
 }  // namespace tl::ops
