@@ -10,7 +10,7 @@
 #   tl_kernel_pack           target: the pack, at ${TL_KERNEL_PACK}
 #   tl_add_sim_pack()        for tests: the kernels as host code, packed for the simulated GPU
 
-set(TL_KERNEL_MODULES fill cast norm CACHE INTERNAL "")
+set(TL_KERNEL_MODULES fill cast norm attention CACHE INTERNAL "")
 
 # What the modules include, as they spell it. Embedded as source for the run-time compilers.
 set(TL_KERNEL_HEADERS gpu.h gpu_args.h gpu_host.h gpu_types.h gpu_warp.h row_math.h

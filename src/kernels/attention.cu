@@ -68,12 +68,15 @@ GPU_INLINE void load_piece(A (&to)[kCount], const T* row, Index step, Index firs
   constexpr int kFull = 16 / sizeof(T);
   constexpr int kEach = kFull < kCount ? kFull : kCount;
   if (step == 1 && first + kCount <= limit && is_vec_aligned<kEach>(row + first)) {
+    GPU_UNROLLED
     for (int k = 0; k < kCount; k += kEach) {
       const Vec<T, kEach> vec = load_vec<kEach>(row + first + k);
+      GPU_UNROLLED
       for (int j = 0; j < kEach; ++j) to[k + j] = widen(vec.get(j));
     }
     return;
   }
+  GPU_UNROLLED
   for (int k = 0; k < kCount; ++k) {
     to[k] = first + k < limit ? widen(row[(first + k) * step]) : A(0);
   }
@@ -99,8 +102,10 @@ GPU_INLINE void attention_tile(const T* q, const T* k, const T* v, T* out, const
   static_assert(kDepth * kValues <= 2 * kDepth * kPitch);
   // Pieces of q and k, one after the other: [element][query or key]; later a piece of v:
   // [key][column].
-  GPU_SHARED alignas(16) float staged[2 * kDepth * kPitch];
-  GPU_SHARED alignas(16) float weights[kTile * kPitch];  // [key][query]
+  GPU_SHARED Float4 staging[2 * kDepth * kPitch / 4];
+  GPU_SHARED Float4 weighing[kTile * kPitch / 4];
+  float* const staged = staging[0].at;
+  float* const weights = weighing[0].at;  // [key][query]
   float* const staged_k = staged + kDepth * kPitch;
 
   const unsigned thread = thread_index(), x = thread % 16, y = thread / 16;
@@ -124,6 +129,7 @@ GPU_INLINE void attention_tile(const T* q, const T* k, const T* v, T* out, const
 
   float result[4][kWide][4] = {};
   float most[4], sum[4] = {};
+  GPU_UNROLLED
   for (int i = 0; i < 4; ++i) most[i] = -math::kInfinity;
 
   GPU_ROLLED
@@ -135,14 +141,18 @@ GPU_INLINE void attention_tile(const T* q, const T* k, const T* v, T* out, const
       float piece[8];
       const Index query = first_query + row, key = first_key + row;
       load_piece(piece, q + query * a.q[2], a.q[3], e + segment, query < a.queries ? a.depth : 0);
+      GPU_UNROLLED
       for (unsigned j = 0; j < 8; ++j) staged[(segment + j) * kPitch + row] = piece[j];
       load_piece(piece, k + key * a.k[2], a.k[3], e + segment, key < a.keys ? a.depth : 0);
+      GPU_UNROLLED
       for (unsigned j = 0; j < 8; ++j) staged_k[(segment + j) * kPitch + row] = piece[j];
       barrier();
       for (unsigned d = 0; d < kDepth; ++d) {
         const Float4 left = float4_at(staged + d * kPitch + y * 4);
         const Float4 right = float4_at(staged_k + d * kPitch + x * 4);
+        GPU_UNROLLED
         for (int i = 0; i < 4; ++i) {
+          GPU_UNROLLED
           for (int j = 0; j < 4; ++j) {
             products[i][j] = math::fma(left.at[i], right.at[j], products[i][j]);
           }
@@ -152,9 +162,11 @@ GPU_INLINE void attention_tile(const T* q, const T* k, const T* v, T* out, const
     }
 
     float correction[4];
+    GPU_UNROLLED
     for (unsigned i = 0; i < 4; ++i) {
       const Index query = first_query + y * 4 + i;
       float largest = most[i];
+      GPU_UNROLLED
       for (unsigned j = 0; j < 4; ++j) {
         const Index key = first_key + x * 4 + j;
         products[i][j] = query < a.queries && key < a.keys
@@ -169,17 +181,22 @@ GPU_INLINE void attention_tile(const T* q, const T* k, const T* v, T* out, const
       correction[i] = math::exp(most[i] - shift);
       most[i] = largest;
       sum[i] *= correction[i];
+      GPU_UNROLLED
       for (unsigned j = 0; j < 4; ++j) {
         products[i][j] = math::exp(products[i][j] - shift);
         sum[i] += products[i][j];
       }
     }
+    GPU_UNROLLED
     for (unsigned j = 0; j < 4; ++j) {
       set_float4(weights + (x * 4 + j) * kPitch + y * 4,
                  {{products[0][j], products[1][j], products[2][j], products[3][j]}});
     }
+    GPU_UNROLLED
     for (int i = 0; i < 4; ++i) {
+      GPU_UNROLLED
       for (int w = 0; w < kWide; ++w) {
+        GPU_UNROLLED
         for (int j = 0; j < 4; ++j) result[i][w][j] *= correction[i];
       }
     }
@@ -199,9 +216,12 @@ GPU_INLINE void attention_tile(const T* q, const T* k, const T* v, T* out, const
       barrier();
       for (unsigned d = 0; d < kDepth; ++d) {
         const Float4 left = float4_at(weights + (first + d) * kPitch + y * 4);
+        GPU_UNROLLED
         for (unsigned w = 0; w < kWide; ++w) {
           const Float4 right = float4_at(staged + d * kValues + w * 64 + x * 4);
+          GPU_UNROLLED
           for (int i = 0; i < 4; ++i) {
+            GPU_UNROLLED
             for (int j = 0; j < 4; ++j) {
               result[i][w][j] = math::fma(left.at[i], right.at[j], result[i][w][j]);
             }
@@ -212,12 +232,15 @@ GPU_INLINE void attention_tile(const T* q, const T* k, const T* v, T* out, const
     }
   }
 
+  GPU_UNROLLED
   for (unsigned i = 0; i < 4; ++i) {
     for (unsigned mask = 8; mask > 0; mask /= 2) sum[i] += shuffle_xor(sum[i], mask);
     const Index query = first_query + y * 4 + i;
     if (query >= a.queries) continue;
     const float scale = sum[i] == 0.0f ? 0.0f : 1.0f / sum[i];  // nothing seen: zeros
+    GPU_UNROLLED
     for (unsigned w = 0; w < kWide; ++w) {
+      GPU_UNROLLED
       for (unsigned j = 0; j < 4; ++j) {
         const Index at = column + w * 64 + x * 4 + j;
         if (at < a.value_depth) {
@@ -230,11 +253,11 @@ GPU_INLINE void attention_tile(const T* q, const T* k, const T* v, T* out, const
 
 // ---- few queries
 //
-// The rows of a block are up to 8 of the (head, query) pairs that share keys; its keys are one part
+// The rows of a block are up to 4 of the (head, query) pairs that share keys; its keys are one part
 // of all. Scores: 16 threads to a key, neighbours in a warp. Values: `columns` threads side by side
 // in a row of v, and as many rows at a time as there are threads.
 
-constexpr unsigned kSplitRows = 8, kSplitTile = 64;
+constexpr unsigned kSplitRows = 4, kSplitTile = 64;
 
 struct Split {
   Index splits;         // parts of the keys
@@ -322,22 +345,28 @@ GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, cons
       for (unsigned d = member * kEach; d < kDepth; d += kTeam * kEach) {
         if (e + d >= a.depth) break;
         A piece[kBatch][kEach];
+        GPU_UNROLLED
         for (unsigned n = 0; n < kBatch; ++n) {
           const Index key = first_key + team + n * kTeams;
           load_piece(piece[n], k + key * a.k[2], a.k[3], e + d, key < a.keys ? a.depth : 0);
         }
+        GPU_UNROLLED
         for (unsigned r = 0; r < kSplitRows; ++r) {
-          if (r >= rows) break;
+          if (r >= rows) continue;
+          GPU_UNROLLED
           for (int j = 0; j < kEach; ++j) {
             const A left = staged_q[r][d + static_cast<unsigned>(j)];
+            GPU_UNROLLED
             for (unsigned n = 0; n < kBatch; ++n) {
               products[n][r] = math::fma(left, piece[n][j], products[n][r]);
             }
           }
         }
       }
+      GPU_UNROLLED
       for (unsigned r = 0; r < kSplitRows; ++r) {
-        if (r >= rows) break;
+        if (r >= rows) continue;
+        GPU_UNROLLED
         for (unsigned n = 0; n < kBatch; ++n) {
           A total = products[n][r];
           for (unsigned mask = kTeam / 2; mask > 0; mask /= 2) total += shuffle_xor(total, mask);
@@ -354,6 +383,7 @@ GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, cons
     if (own < rows) {
       A values[2];
       A largest = most;
+      GPU_UNROLLED
       for (unsigned n = 0; n < 2; ++n) {
         const unsigned at = thread % 32 + n * 32;
         const Index key = first_key + at;
@@ -366,6 +396,7 @@ GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, cons
       }
       const A shift = SoftSum<A>::reference(largest);
       A added = A(0);
+      GPU_UNROLLED
       for (unsigned n = 0; n < 2; ++n) {
         values[n] = math::exp(values[n] - shift);
         added += values[n];
@@ -379,25 +410,31 @@ GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, cons
     }
     barrier();
 
+    GPU_UNROLLED
     for (unsigned r = 0; r < kSplitRows; ++r) {
-      if (r >= rows) break;
+      if (r >= rows) continue;
+      GPU_UNROLLED
       for (int j = 0; j < kEach; ++j) result[r][j] *= correction[r];
     }
     constexpr unsigned kAhead = 4;  // loads under way
     GPU_ROLLED
     for (unsigned at = slot; at < kSplitTile; at += slots * kAhead) {
       A piece[kAhead][kEach];
+      GPU_UNROLLED
       for (unsigned n = 0; n < kAhead; ++n) {
         const unsigned row = at + n * slots;
         const Index key = first_key + row;
         load_piece(piece[n], v + key * a.v[2], a.v[3], column,
                    row < kSplitTile && key < end ? a.value_depth : 0);
       }
+      GPU_UNROLLED
       for (unsigned r = 0; r < kSplitRows; ++r) {
-        if (r >= rows) break;
+        if (r >= rows) continue;
+        GPU_UNROLLED
         for (unsigned n = 0; n < kAhead; ++n) {
           const unsigned row = at + n * slots;
           const A weight = row < kSplitTile ? scores[r][row] : A(0);
+          GPU_UNROLLED
           for (int j = 0; j < kEach; ++j) {
             result[r][j] = math::fma(weight, piece[n][j], result[r][j]);
           }
@@ -409,14 +446,17 @@ GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, cons
 
   // The slots' results are added in order, and each row's first thread of 32 says what divides
   // them.
+  GPU_UNROLLED
   for (unsigned r = 0; r < kSplitRows; ++r) {
-    if (r >= rows) break;
+    if (r >= rows) continue;
+    GPU_UNROLLED
     for (int j = 0; j < kEach; ++j) exchange[thread][j] = result[r][j];
     if (own == r && thread % 32 == 0) correction[r] = sum;
     barrier();
     if (slot == 0) {
       const Index row = first_row + r;
       const A all = correction[r];
+      GPU_UNROLLED
       for (int j = 0; j < kEach; ++j) {
         if (column + j >= a.value_depth) continue;
         A total = exchange[thread][j];

@@ -7,6 +7,7 @@
 
 namespace tl::ops {
 
+std::span<const OpRow> attention_rows();
 std::span<const OpRow> copy_rows();
 std::span<const OpRow> glu_rows();
 std::span<const OpRow> loss_rows();

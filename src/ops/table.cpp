@@ -12,8 +12,9 @@ namespace {
 
 std::vector<OpRow> gather() {
   std::vector<OpRow> all;
-  for (const auto rows : {ops::copy_rows(), ops::glu_rows(), ops::loss_rows(), ops::norm_rows(),
-                          ops::rope_rows(), ops::softmax_rows()}) {
+  for (const auto rows :
+       {ops::attention_rows(), ops::copy_rows(), ops::glu_rows(), ops::loss_rows(),
+        ops::norm_rows(), ops::rope_rows(), ops::softmax_rows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;
