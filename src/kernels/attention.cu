@@ -380,34 +380,35 @@ GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, cons
     }
     barrier();
 
-    if (own < rows) {
-      A values[2];
-      A largest = most;
-      GPU_UNROLLED
-      for (unsigned n = 0; n < 2; ++n) {
-        const unsigned at = thread % 32 + n * 32;
-        const Index key = first_key + at;
-        values[n] = key < end ? score<T>(a, scores[own][at], b, head_of(own), query_of(own), key)
-                              : -math::infinity<A>();
-        largest = math::max(largest, values[n]);
-      }
-      for (unsigned mask = 16; mask > 0; mask /= 2) {
-        largest = math::max(largest, shuffle_xor(largest, mask));
-      }
-      const A shift = SoftSum<A>::reference(largest);
-      A added = A(0);
-      GPU_UNROLLED
-      for (unsigned n = 0; n < 2; ++n) {
-        values[n] = math::exp(values[n] - shift);
-        added += values[n];
-        scores[own][thread % 32 + n * 32] = values[n];
-      }
-      for (unsigned mask = 16; mask > 0; mask /= 2) added += shuffle_xor(added, mask);
-      const A scale = math::exp(most - shift);
-      sum = sum * scale + added;
-      most = largest;
-      if (thread % 32 == 0) correction[own] = scale;
+    // All threads go through this: a warp of 64 looks after two rows, of which one may not be
+    // there.
+    A values[2];
+    A largest = most;
+    GPU_UNROLLED
+    for (unsigned n = 0; n < 2; ++n) {
+      const unsigned at = thread % 32 + n * 32;
+      const Index key = first_key + at;
+      values[n] = own < rows && key < end
+                      ? score<T>(a, scores[own][at], b, head_of(own), query_of(own), key)
+                      : -math::infinity<A>();
+      largest = math::max(largest, values[n]);
     }
+    for (unsigned mask = 16; mask > 0; mask /= 2) {
+      largest = math::max(largest, shuffle_xor(largest, mask));
+    }
+    const A shift = SoftSum<A>::reference(largest);
+    A added = A(0);
+    GPU_UNROLLED
+    for (unsigned n = 0; n < 2; ++n) {
+      values[n] = math::exp(values[n] - shift);
+      added += values[n];
+      if (own < rows) scores[own][thread % 32 + n * 32] = values[n];
+    }
+    for (unsigned mask = 16; mask > 0; mask /= 2) added += shuffle_xor(added, mask);
+    const A scale = math::exp(most - shift);
+    sum = sum * scale + added;
+    most = largest;
+    if (own < rows && thread % 32 == 0) correction[own] = scale;
     barrier();
 
     GPU_UNROLLED

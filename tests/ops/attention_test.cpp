@@ -20,8 +20,8 @@ TL_ON_EVERY_DEVICE(Attention);
 struct Case {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 1, keys = 1, depth = 8, values = 8;
   bool causal = false;
-  std::optional<std::int64_t> window;
-  std::optional<double> scale;
+  std::optional<std::int64_t> window = std::nullopt;
+  std::optional<double> scale = std::nullopt;
   double softcap = 0;
   bool slopes = false;
   int mask = 0;  // 1: bytes, 2: floats, both (b, h, t, s); 3: bytes (s); 4: floats (t, 1)

@@ -17,17 +17,17 @@ namespace tl {
 struct AttentionOptions {
   // Broadcast to (b, h, t, s). u8 or bool: a key takes part where it is not 0. The dtype of q:
   // added to the scores.
-  std::optional<Tensor> mask;
+  std::optional<Tensor> mask = std::nullopt;
   // Query i sees keys up to i + s - t: both sequences end together, as with a cache of earlier
   // keys.
   bool causal = false;
   // How many keys before its own (key i + s - t) query i sees; all when not given.
-  std::optional<std::int64_t> window;
-  std::optional<double> scale;  // 1 / sqrt(d) when not given
-  double softcap = 0;           // scores become softcap * tanh(score / softcap), before any mask
+  std::optional<std::int64_t> window = std::nullopt;
+  std::optional<double> scale = std::nullopt;  // 1 / sqrt(d) when not given
+  double softcap = 0;  // scores become softcap * tanh(score / softcap), before any mask
   // ALiBi, one slope per head (h), of the dtype of q: slope * (j - (i + s - t)) is added to the
   // score of query i and key j.
-  std::optional<Tensor> slopes;
+  std::optional<Tensor> slopes = std::nullopt;
 };
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
