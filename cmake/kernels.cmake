@@ -10,18 +10,41 @@
 #   tl_kernel_pack           target: the pack, at ${TL_KERNEL_PACK}
 #   tl_add_sim_pack()        for tests: the kernels as host code, packed for the simulated GPU
 
-set(TL_KERNEL_MODULES fill cast norm attention CACHE INTERNAL "")
+set(TL_KERNEL_MODULES
+    attention
+    cast
+    conv
+    fill
+    indexing
+    matmul
+    norm
+    reduce
+    sort
+    CACHE INTERNAL "")
 
 # What the modules include, as they spell it. Embedded as source for the run-time compilers.
-set(TL_KERNEL_HEADERS gpu.h gpu_args.h gpu_host.h gpu_types.h gpu_warp.h row_math.h
-    tl/base/float_bits.h tl/runtime/fault.h)
+set(TL_KERNEL_HEADERS
+    gpu.h
+    gpu_args.h
+    gpu_conv.h
+    gpu_host.h
+    gpu_ids.h
+    gpu_matmul.h
+    gpu_order.h
+    gpu_reduce.h
+    gpu_sort.h
+    gpu_types.h
+    gpu_warp.h
+    row_math.h
+    tl/base/float_bits.h
+    tl/runtime/fault.h)
 
-# Machine code for each generation, and PTX at both ends: the oldest for whatever is between, the
-# newest for devices that are not out yet.
-set(TL_NVIDIA_TARGETS sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 compute_75 compute_120
+# Machine code for the generations in use, and PTX at both ends: the oldest for what is between (and
+# before sm_80), the newest for devices that are not out yet. Code of sm_80 runs on sm_86 and sm_89 as
+# it is.
+set(TL_NVIDIA_TARGETS sm_80 sm_90 sm_100 sm_120 compute_75 compute_120
     CACHE STRING "NVIDIA architectures to compile kernels for")
-set(TL_AMD_TARGETS gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1101 gfx1102 gfx1103 gfx1150
-    gfx1151 gfx1200 gfx1201
+set(TL_AMD_TARGETS gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1101 gfx1102 gfx1151 gfx1200 gfx1201
     CACHE STRING "AMD architectures to compile kernels for")
 set(TL_KERNEL_DIR ${PROJECT_SOURCE_DIR}/build/kernels
     CACHE PATH "Folder for GPU images, shared by all build trees")

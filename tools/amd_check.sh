@@ -36,12 +36,12 @@ export TINYGRAD AMD_EMULATE_DIR
 
 tools/deps.sh build kernels test
 cmake --preset release >build/configure-release.log 2>&1 || { cat build/configure-release.log; exit 1; }
-cmake --build --preset release -j "$jobs" --target runtime_tests kernels_tests tl
+cmake --build --preset release -j "$jobs" --target runtime_tests kernels_tests tensor_tests ops_tests tl
 mkdir -p $out
 g++ -std=c++20 -O2 -shared -fPIC "$AMD_EMULATE_DIR/hip_shim.cpp" -o $out/libamdhip64.so -ldl
 
 # What is embedded in the program, and the primitives of gpu.h as kernels of their own, which only tests have.
-rm -rf $out/images
+rm -rf $out/images $out/*.tsv
 python3 tests/kernels/compile_all.py $out/images --modules probe --only amd >$out/probe.txt 2>&1 || { cat $out/probe.txt; exit 1; }
 cp build/kernels/images/*.hsaco $out/images/
 
@@ -72,6 +72,8 @@ for target in $targets; do
     { echo "the emulated $target was not found"; failed+=("devices-$target"); continue; }
   check "runtime-$target" "${emulated[@]}" build/release/bin/runtime_tests
   check "kernel-tests-$target" "${emulated[@]}" build/release/bin/kernels_tests
+  check "tensor-$target" "${emulated[@]}" build/release/bin/tensor_tests
+  check "ops-$target" "${emulated[@]}" TL_OPS_REPORT="$PWD/$out/ops-$target.tsv" build/release/bin/ops_tests
 done
 
 if [ ${#failed[@]} -gt 0 ]; then

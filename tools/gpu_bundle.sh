@@ -15,7 +15,7 @@ cmake --build --preset release -j "$jobs"
 
 rm -rf $bundle
 mkdir -p $bundle/bin $bundle/lib
-for program in tl base_tests runtime_tests kernels_tests; do
+for program in tl base_tests runtime_tests kernels_tests tensor_tests ops_tests; do
   cp build/release/bin/$program $bundle/bin/
 done
 cp build/release/bin/*_bench $bundle/bin/
@@ -35,6 +35,7 @@ else
   echo "note: AMD_EMULATE_DIR is not set: the ROCm host path is not packed (see make help)"
 fi
 
+cp bench/ops/*.py $bundle/
 cp tools/gpu_run.sh $bundle/run.sh
 size_mib=$(du -sm $bundle | cut -f1)
 echo "$bundle: $size_mib MiB; run $bundle/run.sh on a machine with a GPU"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the tests and benchmarks of this bundle on the GPU of this machine. Results go to $OUT, or ./out.
 #
-#   run.sh [tests|sanitize|bench]...    default: all three
+#   run.sh [tests|sanitize|bench|ops-bench]...    default: all four
 #
 # Every step's output is a file of its own; summary.txt has one line per step. Exits 1 when a step failed.
 set -uo pipefail
@@ -30,6 +30,25 @@ step() {  # step NAME COMMAND...
 
 sanitizer() { command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -1; }
 
+# The vendor's math libraries, where they came with a Python package and are not on the loader's path.
+library_of() {  # library_of NAME: its file among the installed Python packages, or nothing
+  python3 - "$1" <<'EOF' 2>/dev/null || true
+import pathlib, site, sys
+folders = [pathlib.Path(f) for f in sys.path if f.endswith("-packages")] + [pathlib.Path(f) for f in site.getsitepackages()]
+for folder in folders:
+    for file in sorted(folder.glob("nvidia/**/" + sys.argv[1])):
+        print(file)
+        sys.exit()
+EOF
+}
+export TL_CUBLASLT=${TL_CUBLASLT:-$(library_of 'libcublasLt.so.1[0-9]')}
+export TL_CUDNN=${TL_CUDNN:-$(library_of 'libcudnn.so.9')}
+[ -n "$TL_CUBLASLT" ] || unset TL_CUBLASLT
+[ -n "$TL_CUDNN" ] || unset TL_CUDNN
+for file in "${TL_CUBLASLT:-}" "${TL_CUDNN:-}"; do  # what they load in turn lies beside them
+  [ -z "$file" ] || export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$(dirname "$file")"
+done
+
 # Without a GPU the tests would pass on the CPU alone and prove nothing here.
 step devices "$here/bin/tl" devices --modules
 if ! grep -Eq '^(cuda|rocm):0 ' "$out/devices.txt"; then
@@ -39,13 +58,16 @@ if ! grep -Eq '^(cuda|rocm):0 ' "$out/devices.txt"; then
 fi
 nvidia-smi >"$out/nvidia-smi.txt" 2>&1 || true
 
-[ $# -gt 0 ] || set -- tests sanitize bench
+[ $# -gt 0 ] || set -- tests sanitize bench ops-bench
 for part in "$@"; do
   case $part in
     tests)
       step base "$here/bin/base_tests"
       step runtime "$here/bin/runtime_tests"
       step kernels "$here/bin/kernels_tests"
+      step tensor "$here/bin/tensor_tests"
+      step ops env TL_OPS_REPORT="$out/ops-cuda.tsv" "$here/bin/ops_tests"
+      step ops-own-kernels env TL_NO_VENDOR_LIBS=1 "$here/bin/ops_tests"
       step kernels-compiled env TL_FORCE_RTC=1 "$here/bin/kernels_tests"
       if [ -e "$here/hip-over-cuda/libamdhip64.so" ]; then
         # The CUDA driver is hidden so that the ROCm devices are the ones under test.
@@ -54,6 +76,7 @@ for part in "$@"; do
         step rocm-devices "${over[@]}" "$here/bin/tl" devices
         step rocm-runtime "${over[@]}" "$here/bin/runtime_tests"
         step rocm-kernels "${over[@]}" "$here/bin/kernels_tests"
+        step rocm-ops "${over[@]}" "$here/bin/ops_tests"
       fi
       step demo "$here/bin/tl" demo memory
       ;;
@@ -65,7 +88,7 @@ for part in "$@"; do
         continue
       fi
       for check in memcheck racecheck; do
-        for program in runtime kernels; do
+        for program in runtime kernels ops; do
           # Errors that a test provokes on purpose come back as return values and are not reported.
           step $check-$program "$tool" --tool $check --error-exitcode 9 --report-api-errors no \
             --target-processes all "$here/bin/${program}_tests"
@@ -75,11 +98,18 @@ for part in "$@"; do
     bench)
       for bench in "$here"/bin/*_bench; do
         name=$(basename "$bench")
+        [ "$name" != ops_bench ] || continue
         step "$name" "$bench" --benchmark_out="$out/$name.json" --benchmark_out_format=json
       done
       ;;
+    ops-bench)  # beside PyTorch on the same card
+      step ops_bench "$here/bin/ops_bench" --device cuda:0 --json "$out/ops.json"
+      step torch_ops python3 "$here/torch_ops.py" --device cuda:0 --json "$out/torch.json"
+      step ops_compare python3 "$here/compare.py" "$out/ops.json" "$out/torch.json"
+      cat "$out/ops_compare.txt"
+      ;;
     *)
-      echo "usage: run.sh [tests|sanitize|bench]..." >&2
+      echo "usage: run.sh [tests|sanitize|bench|ops-bench]..." >&2
       exit 2
       ;;
   esac

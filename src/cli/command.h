@@ -16,5 +16,6 @@ using Action = std::function<int()>;
 void add_devices(CLI::App& app, Action& chosen);
 void add_demo(CLI::App& app, Action& chosen);
 void add_demo_memory(CLI::App& demo, Action& chosen);
+void add_ops(CLI::App& app, Action& chosen);
 
 }  // namespace tl::cli

@@ -94,6 +94,7 @@ int run(std::vector<std::string> arguments) {
   Action chosen;
   add_devices(app, chosen);
   add_demo(app, chosen);
+  add_ops(app, chosen);
 
   if (arguments.empty()) {
     fmt::print(stderr, "{}", app.help());

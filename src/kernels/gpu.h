@@ -119,6 +119,8 @@ GPU_INLINE Bits32 shuffle_word(Bits32 word, unsigned source) {
   return __shfl_sync(kAllLanes, word, static_cast<int>(source));
 }
 GPU_INLINE Bits64 warp_ballot(bool predicate) { return __ballot_sync(kAllLanes, predicate); }
+GPU_INLINE unsigned count_bits(Bits32 b) { return static_cast<unsigned>(__popc(b)); }
+GPU_INLINE unsigned count_bits(Bits64 b) { return static_cast<unsigned>(__popcll(b)); }
 
 GPU_INLINE float atomic_add(float* p, float v) { return atomicAdd(p, v); }
 GPU_INLINE int atomic_add(int* p, int v) { return atomicAdd(p, v); }
@@ -173,7 +175,12 @@ GPU_INLINE Bits8 float_to_f8(float x) {
   return static_cast<Bits8>(pair);
 }
 #else
-GPU_INLINE float f8_to_float(Bits8 b) { return bits::f8e4m3_to_f32(b); }
+// The bits of an f8 moved to where f16 has them are 2^-8 of the value, subnormals included.
+GPU_INLINE float f8_to_float(Bits8 b) {
+  const float value =
+      f16_to_float(static_cast<Bits16>((b & 0x80u) << 8 | (b & 0x7fu) << 7)) * 256.0f;
+  return (b & 0x7fu) == 0x7fu ? bits::float_of(0x7fc00000u) : value;
+}
 GPU_INLINE Bits8 float_to_f8(float x) { return bits::f32_to_f8e4m3(x); }
 #endif
 
@@ -309,7 +316,12 @@ GPU_INLINE Bits16 float_to_f16(float x) {
   return __builtin_bit_cast(Bits16, static_cast<_Float16>(x));
 }
 GPU_INLINE Bits16 float_to_bf16(float x) { return bits::f32_to_bf16(x); }
-GPU_INLINE float f8_to_float(Bits8 b) { return bits::f8e4m3_to_f32(b); }
+// The bits of an f8 moved to where f16 has them are 2^-8 of the value, subnormals included.
+GPU_INLINE float f8_to_float(Bits8 b) {
+  const float value =
+      f16_to_float(static_cast<Bits16>((b & 0x80u) << 8 | (b & 0x7fu) << 7)) * 256.0f;
+  return (b & 0x7fu) == 0x7fu ? bits::float_of(0x7fc00000u) : value;
+}
 GPU_INLINE Bits8 float_to_f8(float x) { return bits::f32_to_f8e4m3(x); }
 
 // ---- the simulated GPU
@@ -404,6 +416,8 @@ GPU_INLINE Bits8 float_to_f8(float x) { return bits::f32_to_f8e4m3(x); }
 // back end are within 1 and 2 ulp; functions it does not have (erf, tanh, all of double's) are
 // written in the kernels that need them.
 #if !defined(GPU_NVIDIA)
+GPU_INLINE unsigned count_bits(Bits32 b) { return static_cast<unsigned>(__builtin_popcount(b)); }
+GPU_INLINE unsigned count_bits(Bits64 b) { return static_cast<unsigned>(__builtin_popcountll(b)); }
 namespace math {
 GPU_INLINE float exp(float x) { return __builtin_expf(x); }
 GPU_INLINE float exp2(float x) { return __builtin_exp2f(x); }

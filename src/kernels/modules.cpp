@@ -6,8 +6,13 @@
 #include "kernels/embedded.h"
 #include "kernels/names/attention.h"
 #include "kernels/names/cast.h"
+#include "kernels/names/conv.h"
 #include "kernels/names/fill.h"
+#include "kernels/names/indexing.h"
+#include "kernels/names/matmul.h"
 #include "kernels/names/norm.h"
+#include "kernels/names/reduce.h"
+#include "kernels/names/sort.h"
 
 namespace tl {
 namespace {
@@ -22,10 +27,20 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kAttentionViews;
     case ModuleId::Cast:
       return kernels::kCastViews;
+    case ModuleId::Conv:
+      return kernels::kConvViews;
     case ModuleId::Fill:
       return kernels::kFillViews;
+    case ModuleId::Indexing:
+      return kernels::kIndexingViews;
+    case ModuleId::Matmul:
+      return kernels::kMatmulViews;
     case ModuleId::Norm:
       return kernels::kNormViews;
+    case ModuleId::Reduce:
+      return kernels::kReduceViews;
+    case ModuleId::Sort:
+      return kernels::kSortViews;
     default:
       return {};
   }

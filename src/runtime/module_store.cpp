@@ -191,4 +191,16 @@ std::vector<LoadedModuleInfo> ModuleStore::loaded() const {
   return out;
 }
 
+std::vector<std::string_view> ModuleStore::used(const ModuleSpec& module) const {
+  std::vector<std::string_view> out;
+  if (module.slot >= kSlots) return out;
+  const Ready* ready = slots_[module.slot]->ready.load(std::memory_order_acquire);
+  if (ready == nullptr) return out;
+  for (std::size_t i = 0; i < ready->kernels.size(); ++i) {
+    if (ready->found[i].load(std::memory_order_acquire) != nullptr)
+      out.push_back(ready->kernels[i]);
+  }
+  return out;
+}
+
 }  // namespace tl

@@ -265,9 +265,10 @@ class Layouter {
 
   // To the next block of dimension `dim`: blocks of more dimensions stand further apart.
   void next(int dim) {
+    const int lines = rank() - 1 - dim, indent = dim + 1;
     out_ += ',';
-    out_.append(static_cast<std::size_t>(rank() - 1 - dim), '\n');
-    out_.append(static_cast<std::size_t>(dim + 1), ' ');
+    out_.append(static_cast<std::size_t>(lines), '\n');
+    out_.append(static_cast<std::size_t>(indent), ' ');
   }
 
   void row() {

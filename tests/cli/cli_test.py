@@ -215,6 +215,41 @@ class DemoMemory(unittest.TestCase):
         self.assertRegex(result.stderr, r"^tl: error: .*cuda:0 has no room for 4\.00 PiB")
 
 
+class Ops(unittest.TestCase):
+    def test_lists_every_op_under_its_family(self):
+        result = run("ops")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = result.stdout.splitlines()
+        self.assertIn("copy", lines)
+        self.assertRegex(lines[lines.index("copy") + 1], r"^op +dtypes +what it gives$")
+        self.assertRegex(result.stdout, r"(?m)^flatten\(x, first = 0, last = -1\) +any +Dimensions first to last")
+
+    def test_tells_about_one_op(self):
+        result = run("ops", "reshape")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(result.stdout.startswith("reshape(x, shape)\n\nAnother shape"), result.stdout)
+        self.assertIn("family  copy\n", result.stdout)
+        self.assertIn("dtypes  u8 u32 i16 i32 i64 f8e4m3 f16 bf16 f32 f64 bool\n", result.stdout)
+
+    def test_json_has_a_row_for_every_op(self):
+        rows = json.loads(run("ops", "--json").stdout)
+        self.assertEqual(len({row["name"] for row in rows}), len(rows))
+        for row in rows:
+            self.assertEqual(list(row), ["name", "family", "signature", "dtypes", "help"])
+            self.assertRegex(row["name"], r"^[a-z][a-z0-9_]*$")
+            self.assertRegex(row["signature"], r"^\(.*\)$")
+            self.assertTrue(row["help"].endswith("."), row)
+            self.assertTrue(row["dtypes"], row)
+        one = json.loads(run("ops", "copy", "--json").stdout)
+        self.assertEqual(one, [row for row in rows if row["name"] == "copy"])
+
+    def test_an_unknown_op_suggests_the_nearest(self):
+        for arguments in (["ops", "reshpae"], ["ops", "reshpae", "--json"]):
+            result = run(*arguments)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertEqual(result.stderr, "tl: error: ops: there is no op 'reshpae'; did you mean 'reshape'?\n")
+
+
 if __name__ == "__main__":
     TL = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=1)

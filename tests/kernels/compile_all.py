@@ -20,9 +20,8 @@ import subprocess
 import sys
 import time
 
-AMD = ("gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 "
-       "gfx1200 gfx1201").split()
-NVIDIA = "sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120".split()
+AMD = "gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1101 gfx1102 gfx1151 gfx1200 gfx1201".split()
+NVIDIA = "sm_80 sm_90 sm_100 sm_120".split()
 HOST = ("32", "64")
 
 KERNEL = re.compile(r"^GPU_KERNEL void ([a-z0-9_]+)\(", re.M)

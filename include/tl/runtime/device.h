@@ -134,7 +134,7 @@ class Device {
 std::ostream& operator<<(std::ostream& out, const Device& device);
 
 // The tag under which kernels report the faults of an op, 1 to 255: the same for the same name.
-// `op` is a literal; an op asks once and keeps the answer. Throws Overflow for the 256th name.
+// `op` is a literal. Throws Overflow for the 256th name.
 unsigned fault_tag(std::string_view op);
 
 }  // namespace tl

@@ -73,6 +73,9 @@ class ModuleStore {
                                           std::string_view kernel);
 
   std::vector<LoadedModuleInfo> loaded() const;
+  // The kernels of a module that were asked for so far, in the order of their ids. Tests count with
+  // it what they have covered.
+  std::vector<std::string_view> used(const ModuleSpec& module) const;
 
  private:
   struct Slot;

@@ -90,7 +90,7 @@ class Tensor {
   Tensor get_on_dim(std::int64_t dim, std::int64_t index) const;  // without that dimension
   Tensor squeeze(std::int64_t dim) const;                         // itself when the size is not 1
   Tensor unsqueeze(std::int64_t dim) const;
-  Tensor broadcast_as(const Shape& shape) const;
+  Tensor broadcast_as(const Shape& to) const;
   Tensor expand(const Shape& shape) const { return broadcast_as(shape); }
   Tensor broadcast_left(const Shape& left) const;  // prepends dimensions
   Tensor unfold(std::int64_t dim, std::int64_t size, std::int64_t step) const;
@@ -99,7 +99,7 @@ class Tensor {
   std::vector<Tensor> split(std::int64_t size, std::int64_t dim) const;
   // Another shape over the same elements; one entry may be -1. Throws BadArgument where only a copy
   // could have that shape: reshape() in tl/ops/copy.h makes one.
-  Tensor view(const Shape& shape) const;
+  Tensor view(const Shape& wanted) const;
   Tensor with_layout(const Layout& layout) const;  // the caller keeps within the memory
   Tensor reinterpret(DType dtype) const;           // the same bytes, element size equal
 

@@ -1,0 +1,206 @@
+// Convolutions as plain loops, compiled for every instruction set that Highway knows.
+//
+// The work is cut into pieces of rows of the output: a few channels that share what is read of the
+// input, and a stretch of one row short enough for its sums to stay in the first cache. The
+// innermost loop runs along the row, so it is vectorised.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "ops/cpu/conv.h"
+#include "tl/base/thread_pool.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/cpu/conv_loops.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tl::cpu::HWY_NAMESPACE {
+
+constexpr std::int64_t kChannels = 4;
+constexpr std::int64_t kStretch = 256;
+
+template <class T>
+using Sums = std::array<std::array<T, kStretch>, kChannels>;
+
+// Floor division for a divisor above 0.
+inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+  return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
+
+// sums[j][o - first] += weights[j] * row[...] for the outputs o in [first, last) that this tap
+// reaches.
+template <class T>
+void add_tap(Sums<T>& sums, const ConvolutionAxis& axis, bool transposed, std::int64_t first,
+             std::int64_t last, std::int64_t tap, const std::array<T, kChannels>& weights,
+             const T* row) {
+  T* const s0 = sums[0].data();
+  T* const s1 = sums[1].data();
+  T* const s2 = sums[2].data();
+  T* const s3 = sums[3].data();
+  const T w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
+  if (!transposed) {
+    // in = o * stride - padding + tap, within [0, axis.in)
+    const std::int64_t shift = tap - axis.padding;
+    const std::int64_t from = std::max(first, floor_divide(-shift + axis.stride - 1, axis.stride));
+    const std::int64_t to = std::min(last, floor_divide(axis.in - 1 - shift, axis.stride) + 1);
+    if (from >= to) return;
+    const T* const x = row + from * axis.stride + shift;
+    const std::int64_t skip = from - first, count = to - from, step = axis.stride;
+    if (step == 1) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const T value = x[i];
+        s0[skip + i] += w0 * value;
+        s1[skip + i] += w1 * value;
+        s2[skip + i] += w2 * value;
+        s3[skip + i] += w3 * value;
+      }
+      return;
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T value = x[i * step];
+      s0[skip + i] += w0 * value;
+      s1[skip + i] += w1 * value;
+      s2[skip + i] += w2 * value;
+      s3[skip + i] += w3 * value;
+    }
+    return;
+  }
+  // o = in * stride - padding + tap, within [first, last)
+  const std::int64_t shift = tap - axis.padding;
+  const std::int64_t from =
+      std::max<std::int64_t>(0, floor_divide(first - shift + axis.stride - 1, axis.stride));
+  const std::int64_t to = std::min(axis.in, floor_divide(last - 1 - shift, axis.stride) + 1);
+  for (std::int64_t i = from; i < to; ++i) {
+    const std::int64_t at = i * axis.stride + shift - first;
+    const T value = row[i];
+    s0[at] += w0 * value;
+    s1[at] += w1 * value;
+    s2[at] += w2 * value;
+    s3[at] += w3 * value;
+  }
+}
+
+// The input place that a tap of one axis reads for output `o`; -1 for none.
+inline std::int64_t source(const ConvolutionAxis& axis, bool transposed, std::int64_t o,
+                           std::int64_t tap) {
+  if (!transposed) {
+    const std::int64_t at = o * axis.stride - axis.padding + tap * axis.dilation;
+    return at >= 0 && at < axis.in ? at : -1;
+  }
+  const std::int64_t at = o + axis.padding - tap * axis.dilation;
+  return at >= 0 && at % axis.stride == 0 && at / axis.stride < axis.in ? at / axis.stride : -1;
+}
+
+template <class T>
+void convolve(const Convolution& c, const T* x, const T* kernel, const T* bias,
+              std::int64_t bias_stride, T* y) {
+  const auto& [depth, height, width] = c.axes;
+  const std::int64_t taps = depth.kernel * height.kernel * width.kernel;
+  const std::int64_t in_plane = depth.in * height.in * width.in;
+  const std::int64_t out_plane = depth.out * height.out * width.out;
+  const std::int64_t between_outputs = c.transposed ? taps : c.in_channels * taps;
+  const std::int64_t between_inputs = c.transposed ? c.out_channels * taps : taps;
+  const std::int64_t blocks = (c.out_channels + kChannels - 1) / kChannels;
+  const std::int64_t stretches = (width.out + kStretch - 1) / kStretch;
+  const std::int64_t pieces = c.batch * c.groups * blocks * depth.out * height.out * stretches;
+  const std::int64_t work = std::min(width.out, kStretch) * c.in_channels * taps * kChannels;
+  constexpr std::int64_t kWorth = 65536;  // products worth a thread
+  const std::int64_t grain = std::max<std::int64_t>(1, kWorth / std::max<std::int64_t>(work, 1));
+
+  ThreadPool::shared().parallel_for(0, pieces, grain, [&](std::int64_t begin, std::int64_t end) {
+    Sums<T> sums;
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      std::int64_t rest = piece;
+      const auto take = [&rest](std::int64_t size) {
+        const std::int64_t here = rest % size;
+        rest /= size;
+        return here;
+      };
+      const std::int64_t first = take(stretches) * kStretch;
+      const std::int64_t last = std::min(first + kStretch, width.out);
+      const std::int64_t oy = take(height.out);
+      const std::int64_t oz = take(depth.out);
+      const std::int64_t channel = take(blocks) * kChannels;
+      const std::int64_t group = take(c.groups);
+      const std::int64_t image = rest;
+      const std::int64_t channels = std::min(kChannels, c.out_channels - channel);
+      for (std::int64_t j = 0; j < kChannels; ++j) {
+        const T start = bias != nullptr && j < channels
+                            ? bias[(group * c.out_channels + channel + j) * bias_stride]
+                            : T(0);
+        std::fill_n(sums[static_cast<std::size_t>(j)].begin(), last - first, start);
+      }
+
+      const T* plane = x + (image * c.groups + group) * c.in_channels * in_plane;
+      const T* weights =
+          kernel + group * c.in_channels * c.out_channels * taps + channel * between_outputs;
+      for (std::int64_t ci = 0; ci < c.in_channels; ++ci) {
+        for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
+          const std::int64_t iz = source(depth, c.transposed, oz, kz);
+          if (iz < 0) continue;
+          for (std::int64_t ky = 0; ky < height.kernel; ++ky) {
+            const std::int64_t iy = source(height, c.transposed, oy, ky);
+            if (iy < 0) continue;
+            const T* row = plane + (iz * height.in + iy) * width.in;
+            const T* taps_here = weights + (kz * height.kernel + ky) * width.kernel;
+            for (std::int64_t kx = 0; kx < width.kernel; ++kx) {
+              std::array<T, kChannels> w{};
+              for (std::int64_t j = 0; j < channels; ++j) {
+                w[static_cast<std::size_t>(j)] = taps_here[j * between_outputs + kx];
+              }
+              add_tap(sums, width, c.transposed, first, last, kx * width.dilation, w, row);
+            }
+          }
+        }
+        plane += in_plane;
+        weights += between_inputs;
+      }
+
+      for (std::int64_t j = 0; j < channels; ++j) {
+        T* to = y + ((image * c.groups + group) * c.out_channels + channel + j) * out_plane +
+                (oz * height.out + oy) * width.out;
+        std::copy_n(sums[static_cast<std::size_t>(j)].begin(), last - first, to + first);
+      }
+    }
+  });
+}
+
+void convolve_f32(const Convolution& c, const float* x, const float* kernel, const float* bias,
+                  std::int64_t bias_stride, float* y) {
+  convolve(c, x, kernel, bias, bias_stride, y);
+}
+void convolve_f64(const Convolution& c, const double* x, const double* kernel, const double* bias,
+                  std::int64_t bias_stride, double* y) {
+  convolve(c, x, kernel, bias, bias_stride, y);
+}
+
+}  // namespace tl::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace tl::cpu {
+
+HWY_EXPORT(convolve_f32);
+HWY_EXPORT(convolve_f64);
+
+void convolve_by_loops(const Convolution& c, const Tensor& x, const Tensor& kernel,
+                       const std::optional<Tensor>& bias, Tensor& out) {
+  const Stream stream = out.device().stream();
+  const std::int64_t bias_stride = bias ? bias->strides()[0] : 0;
+  if (c.dtype == DType::F64) {
+    HWY_DYNAMIC_DISPATCH(convolve_f64)
+    (c, x.read<double>(stream), kernel.read<double>(stream),
+     bias ? bias->read<double>(stream) : nullptr, bias_stride, out.write<double>(stream));
+  } else {
+    HWY_DYNAMIC_DISPATCH(convolve_f32)
+    (c, x.read<float>(stream), kernel.read<float>(stream),
+     bias ? bias->read<float>(stream) : nullptr, bias_stride, out.write<float>(stream));
+  }
+}
+
+}  // namespace tl::cpu
+
+#endif

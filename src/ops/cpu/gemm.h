@@ -1,0 +1,29 @@
+// One matrix product on the CPU: C = A * B + bias, with C contiguous.
+#pragma once
+
+#include <cstdint>
+
+#include "tl/base/dtype.h"
+
+namespace tl::cpu {
+
+// Strides are counted in elements; any will do. bias may be null.
+struct Gemm {
+  DType dtype;
+  std::int64_t m, n, k;
+  const void* a;
+  std::int64_t a_row, a_col;
+  const void* b;
+  std::int64_t b_row, b_col;
+  const void* bias;
+  std::int64_t bias_row, bias_col;
+  void* c;
+  std::int64_t c_row, c_col;
+};
+
+// Floats, by vector code for whatever this CPU has (gemm_simd.cpp).
+void gemm_float(const Gemm& g);
+// bf16 by the CPU's own products of bf16 pairs (gemm_bf16.cpp); false where it has none.
+bool gemm_bf16(const Gemm& g);
+
+}  // namespace tl::cpu

@@ -1,0 +1,154 @@
+// Matrix products of bf16 by the instruction that multiplies pairs of them and adds to f32
+// (AVX512-BF16): twice the speed of f32. It rounds like f32 does but takes subnormals for zero.
+#include "ops/cpu/gemm.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "ops/cpu/gemm_driver.h"
+
+namespace tl::cpu {
+
+namespace {
+
+// GCC spells targets so; the driver's loops stay code for any CPU.
+#define TL_BF16_TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
+
+struct PairKernel {
+  using In = bfloat16;
+  using Out = bfloat16;
+  using Sum = float;
+  using Packed = std::uint16_t;
+  static constexpr std::int64_t kRows = 12;
+  static constexpr std::int64_t kColumns = 32;
+  static constexpr std::int64_t kDepth = 512;
+  static constexpr std::int64_t kGroup = 2;
+
+  // [p / 2][line][p % 2]
+  template <std::int64_t kLines>
+  TL_BF16_TARGET static void pack(Packed* to, const bfloat16* from, std::int64_t line,
+                                  std::int64_t deep, std::int64_t lines, std::int64_t depth) {
+    const auto* bits = reinterpret_cast<const std::uint16_t*>(from);
+    if (lines < kLines || depth % 2 != 0) {
+      std::memset(to, 0, static_cast<std::size_t>(kLines * round_up(depth, 2)) * sizeof(Packed));
+    }
+    if (line == 1 && lines == kLines && kLines == 32) {  // two rows become one of pairs
+      // Positions 0 ... 15 of both rows, then 16 ... 31.
+      const __m512i low =
+          _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38,
+                           6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+      const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
+      for (std::int64_t p = 0; p < depth; p += 2) {
+        const __m512i even = _mm512_loadu_si512(bits + p * deep);
+        const __m512i odd =
+            p + 1 < depth ? _mm512_loadu_si512(bits + (p + 1) * deep) : _mm512_setzero_si512();
+        _mm512_storeu_si512(to + p * kLines, _mm512_permutex2var_epi16(even, low, odd));
+        _mm512_storeu_si512(to + p * kLines + 32, _mm512_permutex2var_epi16(even, high, odd));
+      }
+      return;
+    }
+    std::int64_t done = 0;
+    if (deep == 1) {  // four lines of four pairs at a time
+      for (; done + 4 <= lines; done += 4) {
+        const std::uint16_t* at = bits + done * line;
+        std::int64_t p = 0;
+        for (; p + 8 <= depth; p += 8) {
+          const auto row = [&](std::int64_t i) {
+            return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + i * line + p));
+          };
+          const __m128i r0 = row(0), r1 = row(1), r2 = row(2), r3 = row(3);
+          const __m128i low01 = _mm_unpacklo_epi32(r0, r1), low23 = _mm_unpacklo_epi32(r2, r3);
+          const __m128i high01 = _mm_unpackhi_epi32(r0, r1), high23 = _mm_unpackhi_epi32(r2, r3);
+          const auto put = [&](std::int64_t pair, __m128i x) {
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(to + (p + 2 * pair) * kLines + 2 * done),
+                             x);
+          };
+          put(0, _mm_unpacklo_epi64(low01, low23));
+          put(1, _mm_unpackhi_epi64(low01, low23));
+          put(2, _mm_unpacklo_epi64(high01, high23));
+          put(3, _mm_unpackhi_epi64(high01, high23));
+        }
+        for (; p < depth; ++p) {
+          for (std::int64_t i = 0; i < 4; ++i) {
+            to[p / 2 * 2 * kLines + 2 * (done + i) + p % 2] = at[i * line + p];
+          }
+        }
+      }
+    }
+    for (std::int64_t p = 0; p < depth; ++p) {
+      for (std::int64_t i = done; i < lines; ++i) {
+        to[p / 2 * 2 * kLines + 2 * i + p % 2] = bits[i * line + p * deep];
+      }
+    }
+  }
+  static void pack_a(Packed* to, const bfloat16* from, std::int64_t line, std::int64_t deep,
+                     std::int64_t lines, std::int64_t depth) {
+    pack<kRows>(to, from, line, deep, lines, depth);
+  }
+  static void pack_b(Packed* to, const bfloat16* from, std::int64_t line, std::int64_t deep,
+                     std::int64_t lines, std::int64_t depth) {
+    pack<kColumns>(to, from, line, deep, lines, depth);
+  }
+
+  TL_BF16_TARGET static void multiply(std::int64_t depth, const Packed* __restrict a,
+                                      const Packed* __restrict b, float* __restrict c,
+                                      std::int64_t c_row, bool add) {
+    __m512 sum[kRows][2];
+#pragma GCC unroll 16
+    for (std::int64_t i = 0; i < kRows; ++i) sum[i][0] = sum[i][1] = _mm512_setzero_ps();
+    for (std::int64_t p = 0; p < depth; p += 2) {
+      const auto b0 = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b));
+      const auto b1 = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + 32));
+#pragma GCC unroll 16
+      for (std::int64_t i = 0; i < kRows; ++i) {
+        int pair;
+        std::memcpy(&pair, a + 2 * i, sizeof pair);
+        const auto x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
+        sum[i][0] = _mm512_dpbf16_ps(sum[i][0], x, b0);
+        sum[i][1] = _mm512_dpbf16_ps(sum[i][1], x, b1);
+      }
+      a += 2 * kRows;
+      b += 2 * kColumns;
+    }
+#pragma GCC unroll 16
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      float* to = c + i * c_row;
+      if (add) {
+        sum[i][0] = _mm512_add_ps(sum[i][0], _mm512_loadu_ps(to));
+        sum[i][1] = _mm512_add_ps(sum[i][1], _mm512_loadu_ps(to + 16));
+      }
+      _mm512_storeu_ps(to, sum[i][0]);
+      _mm512_storeu_ps(to + 16, sum[i][1]);
+    }
+  }
+
+  static void store(const float* from, bfloat16* to, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = bfloat16(from[i]);
+  }
+};
+
+}  // namespace
+
+bool gemm_bf16(const Gemm& g) {
+  static const bool has = __builtin_cpu_supports("avx512bf16") != 0 &&
+                          __builtin_cpu_supports("avx512bw") != 0 &&
+                          __builtin_cpu_supports("avx512vl") != 0;
+  if (!has) return false;
+  gemm_blocks<PairKernel>(g);
+  return true;
+}
+
+}  // namespace tl::cpu
+
+#else
+
+namespace tl::cpu {
+
+bool gemm_bf16(const Gemm& /*g*/) { return false; }
+
+}  // namespace tl::cpu
+
+#endif

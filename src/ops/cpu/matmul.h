@@ -1,0 +1,11 @@
+// Matrix products on the CPU.
+#pragma once
+
+#include "ops/matmul_plan.h"
+
+namespace tl::cpu {
+
+// Writes every element of `out`, which is contiguous with shape (batch..., m, n).
+void matmul(const ops::Product& product, Tensor& out);
+
+}  // namespace tl::cpu

@@ -1,0 +1,60 @@
+// After all tests of ops: was every kernel that the host can ask for asked for? A kernel that no
+// test reaches would be seen by nobody on any rung.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "support/on_every_device.h"
+#include "tl/kernels/modules.h"
+#include "tl/runtime/module_store.h"
+
+namespace tl::test {
+namespace {
+
+// Conversions to the same dtype complete the table of casts; ops share memory instead. Their tests
+// are in tests/kernels.
+bool only_in_kernel_tests(std::string_view kernel) {
+  for (const DType t : kDTypes) {
+    if (kernel == join("cast_", t, "_", t)) return true;
+  }
+  return false;
+}
+
+class KernelCoverage : public testing::Environment {
+ public:
+  void TearDown() override {
+    if (testing::GTEST_FLAG(filter) != "*" || testing::UnitTest::GetInstance()->Failed()) return;
+    for (const DeviceLocation& location : locations()) {
+      if (location.is_gpu()) check(Device::at(location));
+    }
+  }
+
+ private:
+  static void check(const Device& device) {
+    const char* file = std::getenv("TL_OPS_REPORT");
+    std::ofstream report;
+    if (file != nullptr) report.open(file, std::ios::app);
+    for (int m = 0; m < kModuleCount; ++m) {
+      const ModuleSpec& module = module_spec(static_cast<ModuleId>(m));
+      if (module.kernels.empty()) continue;
+      const auto used = device.modules().used(module);
+      for (const std::string_view kernel : module.kernels) {
+        if (std::find(used.begin(), used.end(), kernel) == used.end() &&
+            !only_in_kernel_tests(kernel)) {
+          ADD_FAILURE() << "no test of ops used kernel " << module.name << "." << kernel << " on "
+                        << device;
+        }
+      }
+      report << "kernels\t" << module.name << '\t' << name(device.kind()) << '\t' << used.size()
+             << '\t' << module.kernels.size() << '\n';
+    }
+  }
+};
+
+const auto* const kCoverage = testing::AddGlobalTestEnvironment(new KernelCoverage);
+
+}  // namespace
+}  // namespace tl::test
