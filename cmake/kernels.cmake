@@ -11,6 +11,7 @@
 #   tl_add_sim_pack()        for tests: the kernels as host code, packed for the simulated GPU
 
 set(TL_KERNEL_MODULES
+    attention
     cast
     conv
     fill

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "kernels/embedded.h"
+#include "kernels/names/attention.h"
 #include "kernels/names/cast.h"
 #include "kernels/names/conv.h"
 #include "kernels/names/fill.h"
@@ -22,6 +23,8 @@ constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
+    case ModuleId::Attention:
+      return kernels::kAttentionViews;
     case ModuleId::Cast:
       return kernels::kCastViews;
     case ModuleId::Conv:
