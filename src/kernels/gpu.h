@@ -175,11 +175,13 @@ GPU_INLINE Bits8 float_to_f8(float x) {
   return static_cast<Bits8>(pair);
 }
 #else
-// The bits of an f8 moved to where f16 has them are 2^-8 of the value, subnormals included.
+// The bits of an f8 moved to where f16 has them are 2^-8 of the value, subnormals included. The one
+// NaN, all ones, gets the exponent of a NaN by addition: a choice would take a register per
+// element.
 GPU_INLINE float f8_to_float(Bits8 b) {
-  const float value =
-      f16_to_float(static_cast<Bits16>((b & 0x80u) << 8 | (b & 0x7fu) << 7)) * 256.0f;
-  return (b & 0x7fu) == 0x7fu ? bits::float_of(0x7fc00000u) : value;
+  const unsigned magnitude = b & 0x7fu;
+  const unsigned moved = (magnitude << 7) + ((magnitude + 1) >> 7 << 14);
+  return f16_to_float(static_cast<Bits16>((b & 0x80u) << 8 | moved)) * 256.0f;
 }
 GPU_INLINE Bits8 float_to_f8(float x) { return bits::f32_to_f8e4m3(x); }
 #endif
@@ -316,11 +318,13 @@ GPU_INLINE Bits16 float_to_f16(float x) {
   return __builtin_bit_cast(Bits16, static_cast<_Float16>(x));
 }
 GPU_INLINE Bits16 float_to_bf16(float x) { return bits::f32_to_bf16(x); }
-// The bits of an f8 moved to where f16 has them are 2^-8 of the value, subnormals included.
+// The bits of an f8 moved to where f16 has them are 2^-8 of the value, subnormals included. The one
+// NaN, all ones, gets the exponent of a NaN by addition: a choice would take a register per
+// element.
 GPU_INLINE float f8_to_float(Bits8 b) {
-  const float value =
-      f16_to_float(static_cast<Bits16>((b & 0x80u) << 8 | (b & 0x7fu) << 7)) * 256.0f;
-  return (b & 0x7fu) == 0x7fu ? bits::float_of(0x7fc00000u) : value;
+  const unsigned magnitude = b & 0x7fu;
+  const unsigned moved = (magnitude << 7) + ((magnitude + 1) >> 7 << 14);
+  return f16_to_float(static_cast<Bits16>((b & 0x80u) << 8 | moved)) * 256.0f;
 }
 GPU_INLINE Bits8 float_to_f8(float x) { return bits::f32_to_f8e4m3(x); }
 
