@@ -10,10 +10,11 @@
 #   tl_kernel_pack           target: the pack, at ${TL_KERNEL_PACK}
 #   tl_add_sim_pack()        for tests: the kernels as host code, packed for the simulated GPU
 
-set(TL_KERNEL_MODULES fill cast CACHE INTERNAL "")
+set(TL_KERNEL_MODULES affine binary cast fill ternary unary CACHE INTERNAL "")
 
 # What the modules include, as they spell it. Embedded as source for the run-time compilers.
-set(TL_KERNEL_HEADERS gpu.h gpu_args.h gpu_host.h gpu_types.h gpu_warp.h tl/base/float_bits.h)
+set(TL_KERNEL_HEADERS elementary.h functors.h gpu.h gpu_args.h gpu_elementwise.h gpu_host.h gpu_types.h
+    gpu_warp.h random_numbers.h tl/base/float_bits.h tl/kernels/elementwise.h)
 
 # Machine code for each generation, and PTX at both ends: the oldest for whatever is between, the
 # newest for devices that are not out yet.
@@ -181,6 +182,8 @@ function(tl_add_host_kernels warp)
       ${TL_KERNEL_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
     # GCC would make statics of templates unique in the process: two modules would share them.
     target_compile_options(${library} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+    # A product and a sum are fused where the source says so and nowhere else, as on GPUs.
+    target_compile_options(${library} PRIVATE -ffp-contract=off)
     target_link_libraries(${library} PRIVATE tl::strict)
     set_target_properties(${library} PROPERTIES
       PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/host_kernels)

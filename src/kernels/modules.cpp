@@ -5,6 +5,7 @@
 
 #include "kernels/embedded.h"
 #include "kernels/names/cast.h"
+#include "kernels/names/elementwise.h"
 #include "kernels/names/fill.h"
 
 namespace tl {
@@ -16,10 +17,18 @@ constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
+    case ModuleId::Affine:
+      return kernels::kAffineViews;
+    case ModuleId::Binary:
+      return kernels::kBinaryViews;
     case ModuleId::Cast:
       return kernels::kCastViews;
     case ModuleId::Fill:
       return kernels::kFillViews;
+    case ModuleId::Ternary:
+      return kernels::kTernaryViews;
+    case ModuleId::Unary:
+      return kernels::kUnaryViews;
     default:
       return {};
   }

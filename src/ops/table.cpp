@@ -12,7 +12,9 @@ namespace {
 
 std::vector<OpRow> gather() {
   std::vector<OpRow> all;
-  for (const auto rows : {ops::copy_rows()}) {
+  for (const auto rows :
+       {ops::copy_rows(), ops::unary_rows(), ops::binary_rows(), ops::affine_rows(),
+        ops::where_rows(), ops::create_rows(), ops::random_rows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;
