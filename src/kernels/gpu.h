@@ -187,6 +187,8 @@ GPU_INLINE Bits8 float_to_f8(float x) { return bits::f32_to_f8e4m3(x); }
 #endif
 
 namespace math {
+GPU_INLINE float mul(float a, float b) { return __fmul_rn(a, b); }  // never part of an fma
+GPU_INLINE double mul(double a, double b) { return __dmul_rn(a, b); }
 GPU_INLINE float exp(float x) { return ::expf(x); }
 GPU_INLINE float exp2(float x) { return ::exp2f(x); }
 GPU_INLINE float log(float x) { return ::logf(x); }
@@ -201,6 +203,8 @@ GPU_INLINE float floor(float x) { return ::floorf(x); }
 GPU_INLINE double floor(double x) { return ::floor(x); }
 GPU_INLINE float ceil(float x) { return ::ceilf(x); }
 GPU_INLINE double ceil(double x) { return ::ceil(x); }
+GPU_INLINE float trunc(float x) { return ::truncf(x); }
+GPU_INLINE double trunc(double x) { return ::trunc(x); }
 GPU_INLINE float rint(float x) { return ::rintf(x); }  // ties to even
 GPU_INLINE double rint(double x) { return ::rint(x); }
 GPU_INLINE float copysign(float x, float sign) { return ::copysignf(x, sign); }
@@ -423,6 +427,21 @@ GPU_INLINE Bits8 float_to_f8(float x) { return bits::f32_to_f8e4m3(x); }
 GPU_INLINE unsigned count_bits(Bits32 b) { return static_cast<unsigned>(__builtin_popcount(b)); }
 GPU_INLINE unsigned count_bits(Bits64 b) { return static_cast<unsigned>(__builtin_popcountll(b)); }
 namespace math {
+// Never part of an fma. (The host's compilers are told so by a flag.)
+#if defined(GPU_AMD)
+#define GPU_UNFUSED _Pragma("clang fp contract(off)")
+#else
+#define GPU_UNFUSED
+#endif
+GPU_INLINE float mul(float a, float b) {
+  GPU_UNFUSED
+  return a * b;
+}
+GPU_INLINE double mul(double a, double b) {
+  GPU_UNFUSED
+  return a * b;
+}
+#undef GPU_UNFUSED
 GPU_INLINE float exp(float x) { return __builtin_expf(x); }
 GPU_INLINE float exp2(float x) { return __builtin_exp2f(x); }
 GPU_INLINE float log(float x) { return __builtin_logf(x); }
@@ -437,12 +456,20 @@ GPU_INLINE float floor(float x) { return __builtin_floorf(x); }
 GPU_INLINE double floor(double x) { return __builtin_floor(x); }
 GPU_INLINE float ceil(float x) { return __builtin_ceilf(x); }
 GPU_INLINE double ceil(double x) { return __builtin_ceil(x); }
+GPU_INLINE float trunc(float x) { return __builtin_truncf(x); }
+GPU_INLINE double trunc(double x) { return __builtin_trunc(x); }
 GPU_INLINE float rint(float x) { return __builtin_rintf(x); }  // ties to even
 GPU_INLINE double rint(double x) { return __builtin_rint(x); }
 GPU_INLINE float copysign(float x, float sign) { return __builtin_copysignf(x, sign); }
 GPU_INLINE double copysign(double x, double sign) { return __builtin_copysign(x, sign); }
 }  // namespace math
 #endif
+
+// What elementary.h asks of a device.
+#define TL_MATH_FN GPU_INLINE
+namespace tl {
+namespace primitive = ::math;
+}
 
 #include "gpu_types.h"
 #include "gpu_warp.h"
