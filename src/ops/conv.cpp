@@ -117,7 +117,7 @@ Tensor convolve(std::string_view op, int axes, bool transposed, const Tensor& x,
   Shape shape{c.batch, c.out_channels * groups};
   for (int d = 0; d < axes; ++d) {
     const ConvolutionAxis axis = make_axis(op, x, kernel, transposed, settings, d);
-    c.axes[static_cast<std::size_t>(3 - axes + d)] = axis;
+    *(c.axes.end() - axes + d) = axis;
     shape.push_back(axis.out);
   }
   element_count(op, shape);

@@ -63,7 +63,7 @@ Tensor pool_windows(std::string_view op, Kind kind, int axes, const Tensor& x, c
                   " has a dimension above ", ops::kMostPlaces);
     }
     axis.out = (room - axis.kernel) / axis.stride + 1;
-    pooling.axes[static_cast<std::size_t>(2 - axes + d)] = axis;
+    *(pooling.axes.end() - axes + d) = axis;
   }
   return pool(op, kind, x, pooling);
 }

@@ -176,8 +176,8 @@ struct VectorOf {
   static constexpr std::int64_t kLanes = kVectorBytes / sizeof(T);
 };
 
-constexpr std::size_t kPlaces = 6;   // of the output, worked on together
-constexpr std::size_t kVectors = 2;  // of channels
+constexpr std::int64_t kPlaces = 6;   // of the output, worked on together
+constexpr std::int64_t kVectors = 2;  // of channels
 
 // The kernel as (group, block of channels, tap, input channel, channel of the block), zeros where a
 // block has more channels than there are.
@@ -228,7 +228,7 @@ void convolve_across_channels(const Convolution& c, const T* x, const T* kernel,
   ThreadPool::shared().parallel_for(
       0, c.batch * c.groups * blocks * steps, grain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t piece = begin; piece < end; ++piece) {
-          const std::int64_t first = piece % steps * static_cast<std::int64_t>(kPlaces);
+          const std::int64_t first = piece % steps * kPlaces;
           const std::int64_t block = piece / steps % blocks;
           const std::int64_t group = piece / steps / blocks % c.groups;
           const std::int64_t image = piece / steps / blocks / c.groups;
@@ -242,8 +242,8 @@ void convolve_across_channels(const Convolution& c, const T* x, const T* kernel,
                 // Where each place finds its input; a zero that stays where it is, if nowhere.
                 const T* from[kPlaces];
                 std::int64_t step[kPlaces];
-                for (std::size_t j = 0; j < kPlaces; ++j) {
-                  const std::int64_t o = first + static_cast<std::int64_t>(j);
+                for (std::int64_t j = 0; j < kPlaces; ++j) {
+                  const std::int64_t o = first + j;
                   const std::int64_t iz =
                       source(depth, c.transposed, o / (height.out * width.out), kz);
                   const std::int64_t iy =
@@ -255,13 +255,13 @@ void convolve_across_channels(const Convolution& c, const T* x, const T* kernel,
                 }
                 for (std::int64_t ci = 0; ci < c.in_channels; ++ci, weights += kBlock) {
                   Vector w[kVectors];
-                  for (std::size_t v = 0; v < kVectors; ++v) {
+                  for (std::int64_t v = 0; v < kVectors; ++v) {
                     w[v] = reinterpret_cast<const Vector*>(weights)[v];
                   }
-                  for (std::size_t j = 0; j < kPlaces; ++j) {
+                  for (std::int64_t j = 0; j < kPlaces; ++j) {
                     const T value = *from[j];
                     from[j] += step[j];
-                    for (std::size_t v = 0; v < kVectors; ++v) sums[j][v] += w[v] * value;
+                    for (std::int64_t v = 0; v < kVectors; ++v) sums[j][v] += w[v] * value;
                   }
                 }
               }
@@ -270,8 +270,7 @@ void convolve_across_channels(const Convolution& c, const T* x, const T* kernel,
 
           const std::int64_t channel = block * kBlock;
           const std::int64_t channels = std::min(kBlock, c.out_channels - channel);
-          const std::int64_t places =
-              std::min(static_cast<std::int64_t>(kPlaces), out_plane - first);
+          const std::int64_t places = std::min(kPlaces, out_plane - first);
           for (std::int64_t i = 0; i < channels; ++i) {
             const std::int64_t at = group * c.out_channels + channel + i;
             const T extra = bias != nullptr ? bias[at * bias_stride] : T(0);

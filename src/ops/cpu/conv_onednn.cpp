@@ -1,8 +1,6 @@
 // Convolutions by oneDNN. It is asked for the layouts it likes best, and tensors are brought into
 // them and back; the primitives for that are kept by convolution, as making them takes longer than
 // a small convolution does.
-#include <omp.h>
-
 #include <list>
 #include <memory>
 #include <mutex>
@@ -14,6 +12,11 @@
 #include "ops/cpu/conv.h"
 #include "tl/base/thread_pool.h"
 #include "tl/ops/copy.h"
+
+// Two functions of OpenMP, declared here because its header is the compiler's, and not every tool
+// that reads this file has one.
+extern "C" int omp_get_max_threads();
+extern "C" void omp_set_num_threads(int threads);
 
 namespace tl::cpu {
 

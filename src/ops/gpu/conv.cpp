@@ -105,7 +105,7 @@ bool convolve_by_library(const Convolution& c, const Tensor& x, const Tensor& ke
   const Device device = out.device();
   Plans* const plans = fits_library(c) ? plans_on(device) : nullptr;
   if (plans == nullptr) return false;
-  const Stream stream = device.stream();
+  const Stream& stream = device.stream();
   const Tensor plain_x = plain(x, stream);
   const Tensor plain_kernel = plain(kernel, stream);
   {

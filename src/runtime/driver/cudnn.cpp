@@ -63,7 +63,7 @@ constexpr std::size_t kMostWorkspace = std::size_t{4} << 30;
 
 class Owned {
  public:
-  explicit Owned(int type) { ok_ = raw.create_descriptor(type, &descriptor_) == kSuccess; }
+  explicit Owned(int type) : ok_(raw.create_descriptor(type, &descriptor_) == kSuccess) {}
   ~Owned() {
     if (descriptor_ != nullptr) raw.destroy_descriptor(descriptor_);
   }
