@@ -353,7 +353,8 @@ TL_MATH_FN T expm1(T x) {
   const T sum = fma(s, r, big);
   const T lost = fma(s, r, big - sum);  // exact where |big| >= |s r|, or big is 0
   const T result = T(2) * (sum + fma(s, tail, lost));
-  return x == T(0) ? x : result;
+  // Where x^2 / 2 is below half of the last place; subnormals would lose a bit above.
+  return abs(y) < power_of_two<T>(-F::kMantissa - 2) ? x : result;
 }
 
 // ---- logarithms
@@ -812,23 +813,31 @@ TL_MATH_FN T normcdf(T x) {
 
 // ---- powers
 
-// What pow is beside the plain case, from its value for positive finite x and finite y.
+// What pow is beside the plain case, from its value for positive finite x and finite y. (`&` and
+// `|` where both sides are cheap: no branch for a vector loop to stumble over.)
 template <class T>
 TL_MATH_FN T pow_or_special(T x, T y, T result) {
   const T a = abs(x);
   const T half = y * T(0.5);
-  const bool whole = y == trunc(y), odd = whole && half != trunc(half);
-  T r = result;
-  r = a == T(0) ? (y > T(0) ? T(0) : infinity<T>()) : r;
-  r = a == infinity<T>() ? (y > T(0) ? infinity<T>() : T(0)) : r;
-  const T far = (a > T(1)) == (y > T(0)) ? infinity<T>() : T(0);
+  const bool whole = y == trunc(y);
+  const bool odd = whole & (half != trunc(half));
+  const bool rising = y > T(0);
+  const T at_zero = rising ? T(0) : infinity<T>();
+  const T at_infinity = rising ? infinity<T>() : T(0);
+  const T far = (a > T(1)) == rising ? infinity<T>() : T(0);
+  T r = a == T(0) ? at_zero : result;
+  r = a == infinity<T>() ? at_infinity : r;
   r = abs(y) == infinity<T>() ? far : r;
   r = a == T(1) ? T(1) : r;
-  const bool negative = to_bits(x) >> (8 * sizeof(T) - 1) != 0;
-  r = negative && odd ? -r : r;
-  r = x < T(0) && a < infinity<T>() && !whole ? not_a_number<T>() : r;
-  r = x == x && y == y ? r : x + y;
-  return y == T(0) || x == T(1) ? T(1) : r;
+  // The sign of x for an odd power
+  const T signed_r = copysign(r, x);
+  r = odd ? signed_r : r;
+  const bool none = (x < T(0)) & (a < infinity<T>()) & !whole;
+  const bool numbers = (x == x) & (y == y);
+  const bool one = (y == T(0)) | (x == T(1));
+  r = none ? not_a_number<T>() : r;
+  r = numbers ? r : x + y;
+  return one ? T(1) : r;
 }
 
 // For float in double, which carries enough to round once.
@@ -876,7 +885,7 @@ TL_MATH_FN double pow(double x, double y) {
   const double t_low = ((p.e - t) + g) + g_low;
   const double power = mul(y, t);
   const double power_low = fma(y, t_low, fma(y, t, -power));
-  const bool inside = power > -1080.0 && power < 1030.0;
+  const bool inside = (power > -1080.0) & (power < 1030.0);
   const double main = inside ? power : power > 0 ? 1030.0 : -1080.0;
   const double low = inside ? power_low : 0.0;
   const double rounded = main + F::kRounder;

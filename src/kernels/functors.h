@@ -64,9 +64,9 @@ TL_MATH_FN C gelu(C x) {
   // 2 sqrt(2 / pi) and that times 0.044715
   constexpr bool kWide = sizeof(C) == 8;
   constexpr C kOne = kWide ? C(0x1.9884533d43651p+0) : C(0x1.988454p+0);
-  constexpr C kOneLow = kWide ? C(-0x1.cbc0d30ebfd15p-54) : C(-0x1.85e4d8p-26);
-  constexpr C kThree = kWide ? C(0x1.2444de2b05bf4p-4) : C(0x1.2444dep-4);
-  constexpr C kThreeLow = kWide ? C(0x1.8p-60) : C(0x1.582dfap-31);
+  constexpr C kOneLow = kWide ? C(-0x1.cbc0d30ebfd15p-54) : C(-0x1.857936p-25);
+  constexpr C kThree = kWide ? C(0x1.2444f2a4d8b4bp-4) : C(0x1.2444f2p-4);
+  constexpr C kThreeLow = kWide ? C(-0x1.6c843a29d1c7p-61) : C(0x1.49b16ap-29);
   C b = x > C(40) ? C(40) : x;
   b = b < C(-40) ? C(-40) : b;
   const C square = mul(b, b);

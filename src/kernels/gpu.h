@@ -28,6 +28,7 @@
 // ---- how functions and memory are marked
 //
 // GPU_ROLLED stands before a loop that gains nothing from being unrolled: images stay small.
+// GPU_UNROLLED before one that must be, since it indexes what shall be registers.
 // GPU_MAY_ALIAS marks a type through which memory of other types is read. (NVRTC does not know it:
 // no kernel reads what it wrote through another type.)
 
@@ -37,6 +38,7 @@
 #define GPU_SHARED __shared__
 #define GPU_MAY_ALIAS
 #define GPU_ROLLED _Pragma("unroll 1")
+#define GPU_UNROLLED _Pragma("unroll")
 #define TL_FN constexpr __host__ __device__ __forceinline__
 #elif defined(GPU_AMD)
 #define GPU_KERNEL \
@@ -45,6 +47,7 @@
 #define GPU_SHARED __attribute__((shared))
 #define GPU_MAY_ALIAS [[gnu::may_alias]]
 #define GPU_ROLLED _Pragma("unroll 1")
+#define GPU_UNROLLED _Pragma("unroll")
 #define TL_FN constexpr __attribute__((host, device)) inline __attribute__((always_inline))
 #else
 // Hidden, so that two modules in one process never share a function or its block-shared arrays.
@@ -52,6 +55,7 @@
 #define GPU_INLINE inline __attribute__((visibility("hidden")))
 #define GPU_MAY_ALIAS [[gnu::may_alias]]
 #define GPU_ROLLED
+#define GPU_UNROLLED
 #define GPU_SHARED static thread_local  // all threads of a block run on one thread of the host
 #endif
 
