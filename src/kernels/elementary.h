@@ -4,9 +4,10 @@
 // That holds because nothing here is left to a library or a compiler: no libm, no device library,
 // only operations that IEEE 754 defines to the bit (sums, products, division, square root, fma and
 // integer work). A compiler may fuse a product and a sum unless told not to, so a product that
-// feeds a sum is always written as fma() or mul(), never as `*`. Errors are below 2 units in the
-// last place over the whole range, subnormals and huge arguments of sin and cos included; the tests
-// measure them. A NaN stays a NaN, with a payload that is not promised.
+// feeds a sum is always written as fma() or mul(), never as `*` (but for powers of two, which round
+// nothing). Errors are below 2 units in the last place over the whole range, subnormals and huge
+// arguments of sin and cos included; the tests measure them. A NaN stays a NaN, with a payload that
+// is not promised.
 //
 // Most functions have no branches (both sides are computed and one selected), so that host
 // compilers turn loops over them into vector code. Where the argument of few elements needs much
@@ -167,7 +168,7 @@ TL_MATH_FN T poly(T x, T c0, Rest... rest) {
   return fma(x, poly(x, rest...), c0);
 }
 
-// ---- polynomials (Chebyshev fits; the last place of the result is far above their error)
+// ---- polynomials (fitted by tools/fit_elementary.py)
 
 // e^r = 1 + r + r^2 exp_tail(r) for |r| <= ln(2) / 2
 TL_MATH_FN float exp_tail(float r) {
@@ -311,18 +312,6 @@ TL_MATH_FN T exp(T x) {
   const T high = fma(-k, F::kLn2, y);
   const T r = fma(-k, F::kLn2Low, high);
   return scale(T(1) + small_expm1(r), integer_of(rounded));
-}
-
-// e^(x + low) for a `low` much smaller than x; x is in the range of kExpEnd.
-template <class T>
-TL_MATH_FN T exp_of_sum(T x, T low) {
-  using F = Format<T>;
-  const T rounded = fma(x, F::kLog2E, F::kRounder);
-  const T k = rounded - F::kRounder;
-  const T high = fma(-k, F::kLn2, x);
-  const T r = fma(-k, F::kLn2Low, high);
-  const T e = T(1) + small_expm1(r);
-  return scale(fma(e, low, e), integer_of(rounded));
 }
 
 template <class T>
@@ -621,13 +610,6 @@ struct Tan {
 
 // ---- inverses of angles
 
-// atan(y / x) for 0 <= y <= x, not both 0
-template <class T>
-TL_MATH_FN T small_atan(T q) {
-  const T z = q * q;
-  return fma(mul(q, z), atan_tail(z), q);
-}
-
 template <class T>
 TL_MATH_FN T atan(T x) {
   using F = Format<T>;
@@ -635,7 +617,7 @@ TL_MATH_FN T atan(T x) {
   const bool steep = a > T(1);
   const T q = steep ? T(1) / a : a;
   const T z = q * q;
-  const T tail = mul(q, z) * atan_tail(z);
+  const T tail = mul(mul(q, z), atan_tail(z));
   // pi / 2 - atan(1 / a)
   const T other = F::kHalfPi - (q + (tail - F::kHalfPiMiddle));
   const T y = steep ? other : q + tail;
@@ -653,7 +635,7 @@ TL_MATH_FN T atan2(T y, T x) {
   q = most == T(0) ? T(0) : q;                                     // 0 / 0
   q = least == infinity<T>() && most == infinity<T>() ? T(1) : q;  // infinity / infinity
   const T z = q * q;
-  const T tail = mul(q, z) * atan_tail(z);
+  const T tail = mul(mul(q, z), atan_tail(z));
   const bool left = to_bits(x) >> (8 * sizeof(T) - 1) != 0;
   // Quarter turns from the nearest axis: 0, pi / 2 or pi, then the small angle either way.
   const T turns = steep ? T(1) : left ? T(2) : T(0);
@@ -676,7 +658,7 @@ TL_MATH_FN T asin(T x) {
   const T z = steep ? T(0.5) * (T(1) - a) : a * a;
   const T s = steep ? sqrt(z) : a;
   const T s_low = steep && s > T(0) ? fma(-s, s, z) / (s + s) : T(0);
-  const T tail = mul(s, z) * asin_tail(z);
+  const T tail = mul(mul(s, z), asin_tail(z));
   const T other = F::kHalfPi - (T(2) * s + (T(2) * (tail + s_low) - F::kHalfPiMiddle));
   const T y = steep ? other : s + tail;
   return a <= T(1) ? copysign(y, x) : not_a_number<T>();
@@ -690,7 +672,7 @@ TL_MATH_FN T acos(T x) {
   const T z = steep ? T(0.5) * (T(1) - a) : a * a;
   const T s = steep ? sqrt(z) : x;
   const T s_low = steep && s > T(0) ? fma(-s, s, z) / (s + s) : T(0);
-  const T tail = mul(s, z) * asin_tail(z);
+  const T tail = mul(mul(s, z), asin_tail(z));
   const T middle = F::kHalfPi - (s + (tail - F::kHalfPiMiddle));
   const T right = T(2) * (s + (tail + s_low));
   const T left = T(2) * F::kHalfPi - (T(2) * s + T(2) * ((tail + s_low) - F::kHalfPiMiddle));
@@ -803,7 +785,7 @@ TL_MATH_FN T normcdf(T x) {
   constexpr T kEnd = Format<T>::kErfcEnd * T(1.4142);
   T b = abs(x);
   b = b > kEnd ? kEnd : b;
-  const T a = b * kSqrtHalf;
+  const T a = mul(b, kSqrtHalf);
   const T square = mul(b, b);
   const T low = fma(b, b, -square);
   const T far = T(0.5) * positive_erfc(a, T(0.5) * square, T(0.5) * low);

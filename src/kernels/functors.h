@@ -43,18 +43,29 @@ inline constexpr bool kIsSigned = static_cast<C>(-1) < static_cast<C>(0);
 
 // ---- activations
 
-// 1 / (1 + e^-t) of t = high + low, times x: both exponentials are of a negative number
+// x / (1 + e^-t) for t = high + low, computed with the exponential z of -|t|: x / (1 + z), or
+// x z / (1 + z). There the power of two of z comes last, since z alone may be subnormal and short
+// of bits.
 template <class C>
 TL_MATH_FN C times_sigmoid(C x, C high, C low) {
   using F = elementary::Format<C>;
+  constexpr C kStart = F::kExpStart - C(8);  // x may be some hundreds
+  const bool below = high < C(0);
   C a = -abs(high);
-  const bool end = a < F::kExpStart;
-  a = end ? F::kExpStart : a;
-  const C a_low = end ? C(0) : (high < C(0) ? low : -low);
-  const C z = elementary::exp_of_sum(a, a_low);
-  const C top = high < C(0) ? x * z : x;
-  const C y = top / (C(1) + z);
-  return z == C(0) && high < C(0) ? copysign(C(0), x) : y;  // -infinity too
+  const bool end = a < kStart;
+  a = end ? kStart : a;
+  const C a_low = end ? C(0) : (below ? low : -low);
+  const C rounded = fma(a, F::kLog2E, F::kRounder);
+  const C k = rounded - F::kRounder;
+  const C r = fma(-k, F::kLn2Low, fma(-k, F::kLn2, a));
+  const C grown = elementary::small_expm1(r);
+  const C m = fma(a_low, C(1) + grown, grown);
+  const auto power = elementary::integer_of(rounded);
+  const C z = elementary::scale(C(1) + m, power);
+  const C top = below ? fma(x, m, x) : x;
+  const C y = elementary::scale(top / (C(1) + z), below ? power : 0);
+  const bool none = end & below;
+  return none ? copysign(C(0), x) : y;  // -infinity too
 }
 
 // x / (1 + e^-2u) with u = sqrt(2 / pi) (x + 0.044715 x^3), which is the tanh form. The exponent is
@@ -97,7 +108,7 @@ TL_MATH_FN C softplus(C x) {
 template <class C>
 TL_MATH_FN C mish(C x) {
   const C e = elementary::exp(x > C(40) ? C(40) : x);
-  const C n = e * (e + C(2));
+  const C n = mul(e, e + C(2));
   const C y = x * (n / (n + C(2)));
   return e == C(0) ? copysign(C(0), x) : y;
 }
@@ -232,7 +243,8 @@ TL_MATH_FN C unary_real(C x, [[maybe_unused]] C p) {
   } else if constexpr (kOp == HardSigmoid) {
     return between(x + C(3), C(0), C(6)) / C(6);
   } else if constexpr (kOp == HardSwish) {
-    return x * (between(x + C(3), C(0), C(6)) / C(6));
+    const C gate = between(x + C(3), C(0), C(6)) / C(6);
+    return gate == C(0) ? copysign(C(0), x) : x * gate;  // -infinity too
   } else if constexpr (kOp == Softplus) {
     return softplus(x);
   } else if constexpr (kOp == Selu) {
