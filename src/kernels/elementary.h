@@ -723,9 +723,10 @@ TL_MATH_FN T cosh(T x) {
 
 // ---- the error function
 
-// erfc(a) for a >= 1/2, given square + square_low = a^2 to more than the precision of T
+// factor erfc(a) for a >= 0.47, given square + square_low = a^2 to more than the precision of T.
+// The power of two in it comes last: what is subnormal is rounded once.
 template <class T>
-TL_MATH_FN T positive_erfc(T a, T square, T square_low) {
+TL_MATH_FN T positive_erfc(T a, T square, T square_low, T factor) {
   using F = Format<T>;
   // t = (a - c) / (a + c), with one step that takes up what was rounded
   const T inverse = T(1) / (a + F::kErfcCenter);
@@ -747,7 +748,7 @@ TL_MATH_FN T positive_erfc(T a, T square, T square_low) {
   const T r_low = fma(-k, F::kLn2Low, high - r);
   const T grown = small_expm1(r);
   const T e = fma(r_low - square_low, T(1) + grown, grown);
-  return scale(quotient + fma(quotient, e, rest), integer_of(rounded));
+  return scale(mul(factor, quotient + fma(quotient, e, rest)), integer_of(rounded));
 }
 
 // erf(a) for 0 <= a <= 1
@@ -760,7 +761,7 @@ template <class T>
 TL_MATH_FN T far_erfc(T x) {
   const T a = x > Format<T>::kErfcEnd ? Format<T>::kErfcEnd : x;
   const T square = mul(a, a);
-  return positive_erfc(a, square, fma(a, a, -square));
+  return positive_erfc(a, square, fma(a, a, -square), T(1));
 }
 
 template <class T>
@@ -777,20 +778,32 @@ TL_MATH_FN T erf(T x) {
   return x == x ? copysign(y, x) : x;
 }
 
-// The share of a normal distribution below x: erfc(-x / sqrt(2)) / 2, whose exponent x^2 / 2 is
-// taken from x itself.
+// factor times the share of a normal distribution below x, which is erfc(-x / sqrt(2)) / 2; the
+// exponent x^2 / 2 in it is taken from x itself.
 template <class T>
-TL_MATH_FN T normcdf(T x) {
+TL_MATH_FN T times_normcdf(T x, T factor) {
   constexpr T kSqrtHalf = static_cast<T>(0x1.6a09e667f3bcdp-1);
   constexpr T kEnd = Format<T>::kErfcEnd * T(1.4142);
+  const bool above = x > T(0);
   T b = abs(x);
-  b = b > kEnd ? kEnd : b;
+  const bool end = b > kEnd;
+  b = end ? kEnd : b;
   const T a = mul(b, kSqrtHalf);
   const T square = mul(b, b);
   const T low = fma(b, b, -square);
-  const T far = T(0.5) * positive_erfc(a, T(0.5) * square, T(0.5) * low);
-  const T y = a < T(0.47) ? fma(T(-0.5), near_erf(a), T(0.5)) : far;
-  return x > T(0) ? T(1) - y : y;
+  const T far = positive_erfc(a, T(0.5) * square, T(0.5) * low, T(0.5) * (above ? T(1) : factor));
+  const T near = fma(T(-0.5), near_erf(a), T(0.5));
+  const bool is_near = a < T(0.47);
+  const T y_above = mul(factor, T(1) - (is_near ? near : far));
+  const T y_below = is_near ? mul(factor, near) : far;
+  const T y = above ? y_above : y_below;
+  const bool none = end & !above;
+  return none ? copysign(T(0), factor) : y;
+}
+
+template <class T>
+TL_MATH_FN T normcdf(T x) {
+  return times_normcdf(x, T(1));
 }
 
 // ---- powers

@@ -93,24 +93,30 @@ TL_MATH_FN C gelu(C x) {
 }
 
 template <class C>
-TL_MATH_FN C gelu_erf(C x) {
-  const C share = elementary::normcdf(x);
-  return share == C(0) ? copysign(C(0), x) : x * share;  // -infinity too
-}
-
-template <class C>
 TL_MATH_FN C softplus(C x) {
   const C z = elementary::exp(-abs(x));
   return (x < C(0) ? C(0) : x) + elementary::log1p(z);
 }
 
-// x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2)
+// x tanh(log(1 + e^x)) = x e^x (e^x + 2) / (e^x (e^x + 2) + 2), where the power of two of the first
+// e^x comes last, as above
 template <class C>
 TL_MATH_FN C mish(C x) {
-  const C e = elementary::exp(x > C(40) ? C(40) : x);
-  const C n = mul(e, e + C(2));
-  const C y = x * (n / (n + C(2)));
-  return e == C(0) ? copysign(C(0), x) : y;
+  using F = elementary::Format<C>;
+  constexpr C kStart = F::kExpStart - C(8);
+  const bool end = x < kStart;
+  C a = end ? kStart : x;
+  a = a > C(40) ? C(40) : a;  // from there on it is x
+  const C rounded = fma(a, F::kLog2E, F::kRounder);
+  const C k = rounded - F::kRounder;
+  const C grown = elementary::small_expm1(fma(-k, F::kLn2Low, fma(-k, F::kLn2, a)));
+  const auto power = elementary::integer_of(rounded);
+  const C e = elementary::scale(C(1) + grown, power);
+  const C two_more = e + C(2);
+  const C ratio = two_more / fma(e, two_more, C(2));
+  const C y = elementary::scale(mul(fma(x, grown, x), ratio), power);
+  const C far = x > C(40) ? x : y;
+  return end ? copysign(C(0), x) : far;
 }
 
 template <class C>
@@ -229,7 +235,7 @@ TL_MATH_FN C unary_real(C x, [[maybe_unused]] C p) {
   } else if constexpr (kOp == Gelu) {
     return gelu(x);
   } else if constexpr (kOp == GeluErf) {
-    return gelu_erf(x);
+    return e::times_normcdf(x, x);
   } else if constexpr (kOp == Relu6) {
     return between(x, C(0), C(6));
   } else if constexpr (kOp == LeakyRelu) {
@@ -249,7 +255,7 @@ TL_MATH_FN C unary_real(C x, [[maybe_unused]] C p) {
     return softplus(x);
   } else if constexpr (kOp == Selu) {
     constexpr C kScale = C(1.0507009873554804934193349852946);
-    constexpr C kBelow = C(1.0507009873554804934193349852946 * 1.6732632423543772848170429916717);
+    constexpr C kBelow = C(1.7580993408473768599402175208123);  // kScale times alpha
     return x > C(0) ? kScale * x : kBelow * e::expm1(x);
   } else if constexpr (kOp == Elu) {
     return x > C(0) ? x : p * e::expm1(x);
