@@ -4,9 +4,10 @@
 // That holds because nothing here is left to a library or a compiler: no libm, no device library,
 // only operations that IEEE 754 defines to the bit (sums, products, division, square root, fma and
 // integer work). A compiler may fuse a product and a sum unless told not to, so a product that
-// feeds a sum is always written as fma() or mul(), never as `*`. Errors are below 2 units in the
-// last place over the whole range, subnormals and huge arguments of sin and cos included; the tests
-// measure them. A NaN stays a NaN, with a payload that is not promised.
+// feeds a sum is always written as fma() or mul(), never as `*` (but for powers of two, which round
+// nothing). Errors are below 2 units in the last place over the whole range, subnormals and huge
+// arguments of sin and cos included; the tests measure them. A NaN stays a NaN, with a payload that
+// is not promised.
 //
 // Most functions have no branches (both sides are computed and one selected), so that host
 // compilers turn loops over them into vector code. Where the argument of few elements needs much
@@ -167,7 +168,7 @@ TL_MATH_FN T poly(T x, T c0, Rest... rest) {
   return fma(x, poly(x, rest...), c0);
 }
 
-// ---- polynomials (Chebyshev fits; the last place of the result is far above their error)
+// ---- polynomials (fitted by tools/fit_elementary.py)
 
 // e^r = 1 + r + r^2 exp_tail(r) for |r| <= ln(2) / 2
 TL_MATH_FN float exp_tail(float r) {
@@ -313,18 +314,6 @@ TL_MATH_FN T exp(T x) {
   return scale(T(1) + small_expm1(r), integer_of(rounded));
 }
 
-// e^(x + low) for a `low` much smaller than x; x is in the range of kExpEnd.
-template <class T>
-TL_MATH_FN T exp_of_sum(T x, T low) {
-  using F = Format<T>;
-  const T rounded = fma(x, F::kLog2E, F::kRounder);
-  const T k = rounded - F::kRounder;
-  const T high = fma(-k, F::kLn2, x);
-  const T r = fma(-k, F::kLn2Low, high);
-  const T e = T(1) + small_expm1(r);
-  return scale(fma(e, low, e), integer_of(rounded));
-}
-
 template <class T>
 TL_MATH_FN T exp2(T x) {
   using F = Format<T>;
@@ -353,7 +342,8 @@ TL_MATH_FN T expm1(T x) {
   const T sum = fma(s, r, big);
   const T lost = fma(s, r, big - sum);  // exact where |big| >= |s r|, or big is 0
   const T result = T(2) * (sum + fma(s, tail, lost));
-  return x == T(0) ? x : result;
+  // Where x^2 / 2 is below half of the last place; subnormals would lose a bit above.
+  return abs(y) < power_of_two<T>(-F::kMantissa - 2) ? x : result;
 }
 
 // ---- logarithms
@@ -620,13 +610,6 @@ struct Tan {
 
 // ---- inverses of angles
 
-// atan(y / x) for 0 <= y <= x, not both 0
-template <class T>
-TL_MATH_FN T small_atan(T q) {
-  const T z = q * q;
-  return fma(mul(q, z), atan_tail(z), q);
-}
-
 template <class T>
 TL_MATH_FN T atan(T x) {
   using F = Format<T>;
@@ -634,7 +617,7 @@ TL_MATH_FN T atan(T x) {
   const bool steep = a > T(1);
   const T q = steep ? T(1) / a : a;
   const T z = q * q;
-  const T tail = mul(q, z) * atan_tail(z);
+  const T tail = mul(mul(q, z), atan_tail(z));
   // pi / 2 - atan(1 / a)
   const T other = F::kHalfPi - (q + (tail - F::kHalfPiMiddle));
   const T y = steep ? other : q + tail;
@@ -652,7 +635,7 @@ TL_MATH_FN T atan2(T y, T x) {
   q = most == T(0) ? T(0) : q;                                     // 0 / 0
   q = least == infinity<T>() && most == infinity<T>() ? T(1) : q;  // infinity / infinity
   const T z = q * q;
-  const T tail = mul(q, z) * atan_tail(z);
+  const T tail = mul(mul(q, z), atan_tail(z));
   const bool left = to_bits(x) >> (8 * sizeof(T) - 1) != 0;
   // Quarter turns from the nearest axis: 0, pi / 2 or pi, then the small angle either way.
   const T turns = steep ? T(1) : left ? T(2) : T(0);
@@ -675,7 +658,7 @@ TL_MATH_FN T asin(T x) {
   const T z = steep ? T(0.5) * (T(1) - a) : a * a;
   const T s = steep ? sqrt(z) : a;
   const T s_low = steep && s > T(0) ? fma(-s, s, z) / (s + s) : T(0);
-  const T tail = mul(s, z) * asin_tail(z);
+  const T tail = mul(mul(s, z), asin_tail(z));
   const T other = F::kHalfPi - (T(2) * s + (T(2) * (tail + s_low) - F::kHalfPiMiddle));
   const T y = steep ? other : s + tail;
   return a <= T(1) ? copysign(y, x) : not_a_number<T>();
@@ -689,7 +672,7 @@ TL_MATH_FN T acos(T x) {
   const T z = steep ? T(0.5) * (T(1) - a) : a * a;
   const T s = steep ? sqrt(z) : x;
   const T s_low = steep && s > T(0) ? fma(-s, s, z) / (s + s) : T(0);
-  const T tail = mul(s, z) * asin_tail(z);
+  const T tail = mul(mul(s, z), asin_tail(z));
   const T middle = F::kHalfPi - (s + (tail - F::kHalfPiMiddle));
   const T right = T(2) * (s + (tail + s_low));
   const T left = T(2) * F::kHalfPi - (T(2) * s + T(2) * ((tail + s_low) - F::kHalfPiMiddle));
@@ -740,9 +723,10 @@ TL_MATH_FN T cosh(T x) {
 
 // ---- the error function
 
-// erfc(a) for a >= 1/2, given square + square_low = a^2 to more than the precision of T
+// factor erfc(a) for a >= 0.47, given square + square_low = a^2 to more than the precision of T.
+// The power of two in it comes last: what is subnormal is rounded once.
 template <class T>
-TL_MATH_FN T positive_erfc(T a, T square, T square_low) {
+TL_MATH_FN T positive_erfc(T a, T square, T square_low, T factor) {
   using F = Format<T>;
   // t = (a - c) / (a + c), with one step that takes up what was rounded
   const T inverse = T(1) / (a + F::kErfcCenter);
@@ -764,7 +748,7 @@ TL_MATH_FN T positive_erfc(T a, T square, T square_low) {
   const T r_low = fma(-k, F::kLn2Low, high - r);
   const T grown = small_expm1(r);
   const T e = fma(r_low - square_low, T(1) + grown, grown);
-  return scale(quotient + fma(quotient, e, rest), integer_of(rounded));
+  return scale(mul(factor, quotient + fma(quotient, e, rest)), integer_of(rounded));
 }
 
 // erf(a) for 0 <= a <= 1
@@ -777,7 +761,7 @@ template <class T>
 TL_MATH_FN T far_erfc(T x) {
   const T a = x > Format<T>::kErfcEnd ? Format<T>::kErfcEnd : x;
   const T square = mul(a, a);
-  return positive_erfc(a, square, fma(a, a, -square));
+  return positive_erfc(a, square, fma(a, a, -square), T(1));
 }
 
 template <class T>
@@ -794,41 +778,61 @@ TL_MATH_FN T erf(T x) {
   return x == x ? copysign(y, x) : x;
 }
 
-// The share of a normal distribution below x: erfc(-x / sqrt(2)) / 2, whose exponent x^2 / 2 is
-// taken from x itself.
+// factor times the share of a normal distribution below x, which is erfc(-x / sqrt(2)) / 2; the
+// exponent x^2 / 2 in it is taken from x itself.
 template <class T>
-TL_MATH_FN T normcdf(T x) {
+TL_MATH_FN T times_normcdf(T x, T factor) {
   constexpr T kSqrtHalf = static_cast<T>(0x1.6a09e667f3bcdp-1);
   constexpr T kEnd = Format<T>::kErfcEnd * T(1.4142);
+  const bool above = x > T(0);
   T b = abs(x);
-  b = b > kEnd ? kEnd : b;
-  const T a = b * kSqrtHalf;
+  const bool end = b > kEnd;
+  b = end ? kEnd : b;
+  const T a = mul(b, kSqrtHalf);
   const T square = mul(b, b);
   const T low = fma(b, b, -square);
-  const T far = T(0.5) * positive_erfc(a, T(0.5) * square, T(0.5) * low);
-  const T y = a < T(0.47) ? fma(T(-0.5), near_erf(a), T(0.5)) : far;
-  return x > T(0) ? T(1) - y : y;
+  const T far = positive_erfc(a, T(0.5) * square, T(0.5) * low, T(0.5) * (above ? T(1) : factor));
+  const T near = fma(T(-0.5), near_erf(a), T(0.5));
+  const bool is_near = a < T(0.47);
+  const T y_above = mul(factor, T(1) - (is_near ? near : far));
+  const T y_below = is_near ? mul(factor, near) : far;
+  const T y = above ? y_above : y_below;
+  const bool none = end & !above;
+  return none ? copysign(T(0), factor) : y;
+}
+
+template <class T>
+TL_MATH_FN T normcdf(T x) {
+  return times_normcdf(x, T(1));
 }
 
 // ---- powers
 
-// What pow is beside the plain case, from its value for positive finite x and finite y.
+// What pow is beside the plain case, from its value for positive finite x and finite y. (`&` and
+// `|` where both sides are cheap: no branch for a vector loop to stumble over.)
 template <class T>
 TL_MATH_FN T pow_or_special(T x, T y, T result) {
   const T a = abs(x);
   const T half = y * T(0.5);
-  const bool whole = y == trunc(y), odd = whole && half != trunc(half);
-  T r = result;
-  r = a == T(0) ? (y > T(0) ? T(0) : infinity<T>()) : r;
-  r = a == infinity<T>() ? (y > T(0) ? infinity<T>() : T(0)) : r;
-  const T far = (a > T(1)) == (y > T(0)) ? infinity<T>() : T(0);
+  const bool whole = y == trunc(y);
+  const bool odd = whole & (half != trunc(half));
+  const bool rising = y > T(0);
+  const T at_zero = rising ? T(0) : infinity<T>();
+  const T at_infinity = rising ? infinity<T>() : T(0);
+  const T far = (a > T(1)) == rising ? infinity<T>() : T(0);
+  T r = a == T(0) ? at_zero : result;
+  r = a == infinity<T>() ? at_infinity : r;
   r = abs(y) == infinity<T>() ? far : r;
   r = a == T(1) ? T(1) : r;
-  const bool negative = to_bits(x) >> (8 * sizeof(T) - 1) != 0;
-  r = negative && odd ? -r : r;
-  r = x < T(0) && a < infinity<T>() && !whole ? not_a_number<T>() : r;
-  r = x == x && y == y ? r : x + y;
-  return y == T(0) || x == T(1) ? T(1) : r;
+  // The sign of x for an odd power
+  const T signed_r = copysign(r, x);
+  r = odd ? signed_r : r;
+  const bool none = (x < T(0)) & (a < infinity<T>()) & !whole;
+  const bool numbers = (x == x) & (y == y);
+  const bool one = (y == T(0)) | (x == T(1));
+  r = none ? not_a_number<T>() : r;
+  r = numbers ? r : x + y;
+  return one ? T(1) : r;
 }
 
 // For float in double, which carries enough to round once.
@@ -876,7 +880,7 @@ TL_MATH_FN double pow(double x, double y) {
   const double t_low = ((p.e - t) + g) + g_low;
   const double power = mul(y, t);
   const double power_low = fma(y, t_low, fma(y, t, -power));
-  const bool inside = power > -1080.0 && power < 1030.0;
+  const bool inside = (power > -1080.0) & (power < 1030.0);
   const double main = inside ? power : power > 0 ? 1030.0 : -1080.0;
   const double low = inside ? power_low : 0.0;
   const double rounded = main + F::kRounder;

@@ -83,10 +83,12 @@ GPU_INLINE void copy_strided(const T* in, T* out, const Strided<1>& at) {
   for (Index start = block_index() * tile; start < at.count; start += block_count() * tile) {
     const Index first = start + thread_index();
     T x[kFlight] = {};
+    GPU_UNROLLED
     for (int k = 0; k < kFlight; ++k) {
       const Index i = first + static_cast<Index>(k) * block_threads();
       if (i < at.count) x[k] = in[at.contiguous ? i : offset(at, i)];
     }
+    GPU_UNROLLED
     for (int k = 0; k < kFlight; ++k) {
       const Index i = first + static_cast<Index>(k) * block_threads();
       if (i < at.count) out[i] = x[k];
@@ -123,12 +125,14 @@ GPU_INLINE void transpose(const T* in, T* out, Index rows, Index cols, Index in_
     const Offsets<2> first = offsets(batch, matrix);
     const T* from = in + first.at[0] + row0 + col0 * in_stride;
     T* to = out + first.at[1] + row0 * out_stride + col0;
+    GPU_UNROLLED
     for (unsigned k = 0; k < kTile; k += kStep) {
       if (row0 + x < rows && col0 + y + k < cols) {
         tile[y + k][x] = from[x + static_cast<Index>(y + k) * in_stride];
       }
     }
     barrier();
+    GPU_UNROLLED
     for (unsigned k = 0; k < kTile; k += kStep) {
       if (col0 + x < cols && row0 + y + k < rows) {
         to[static_cast<Index>(y + k) * out_stride + x] = tile[x][y + k];
@@ -189,6 +193,7 @@ template <int kEach, class T, class F>
 GPU_INLINE void fill_random(T* out, Index count, Bits64 seed, Bits64 offset, F f) {
   grid_stride((count + kEach - 1) / kEach, [&](Index p) {
     const tl::random::Block block = tl::random::philox(seed, offset + static_cast<Bits64>(p));
+    GPU_UNROLLED
     for (int k = 0; k < kEach; ++k) {
       const Index i = p * kEach + k;
       if (i < count) out[i] = f(block, k);

@@ -43,18 +43,29 @@ inline constexpr bool kIsSigned = static_cast<C>(-1) < static_cast<C>(0);
 
 // ---- activations
 
-// 1 / (1 + e^-t) of t = high + low, times x: both exponentials are of a negative number
+// x / (1 + e^-t) for t = high + low, computed with the exponential z of -|t|: x / (1 + z), or
+// x z / (1 + z). There the power of two of z comes last, since z alone may be subnormal and short
+// of bits.
 template <class C>
 TL_MATH_FN C times_sigmoid(C x, C high, C low) {
   using F = elementary::Format<C>;
+  constexpr C kStart = F::kExpStart - C(8);  // x may be some hundreds
+  const bool below = high < C(0);
   C a = -abs(high);
-  const bool end = a < F::kExpStart;
-  a = end ? F::kExpStart : a;
-  const C a_low = end ? C(0) : (high < C(0) ? low : -low);
-  const C z = elementary::exp_of_sum(a, a_low);
-  const C top = high < C(0) ? x * z : x;
-  const C y = top / (C(1) + z);
-  return z == C(0) && high < C(0) ? copysign(C(0), x) : y;  // -infinity too
+  const bool end = a < kStart;
+  a = end ? kStart : a;
+  const C a_low = end ? C(0) : (below ? low : -low);
+  const C rounded = fma(a, F::kLog2E, F::kRounder);
+  const C k = rounded - F::kRounder;
+  const C r = fma(-k, F::kLn2Low, fma(-k, F::kLn2, a));
+  const C grown = elementary::small_expm1(r);
+  const C m = fma(a_low, C(1) + grown, grown);
+  const auto power = elementary::integer_of(rounded);
+  const C z = elementary::scale(C(1) + m, power);
+  const C top = below ? fma(x, m, x) : x;
+  const C y = elementary::scale(top / (C(1) + z), below ? power : 0);
+  const bool none = end & below;
+  return none ? copysign(C(0), x) : y;  // -infinity too
 }
 
 // x / (1 + e^-2u) with u = sqrt(2 / pi) (x + 0.044715 x^3), which is the tanh form. The exponent is
@@ -64,9 +75,9 @@ TL_MATH_FN C gelu(C x) {
   // 2 sqrt(2 / pi) and that times 0.044715
   constexpr bool kWide = sizeof(C) == 8;
   constexpr C kOne = kWide ? C(0x1.9884533d43651p+0) : C(0x1.988454p+0);
-  constexpr C kOneLow = kWide ? C(-0x1.cbc0d30ebfd15p-54) : C(-0x1.85e4d8p-26);
-  constexpr C kThree = kWide ? C(0x1.2444de2b05bf4p-4) : C(0x1.2444dep-4);
-  constexpr C kThreeLow = kWide ? C(0x1.8p-60) : C(0x1.582dfap-31);
+  constexpr C kOneLow = kWide ? C(-0x1.cbc0d30ebfd15p-54) : C(-0x1.857936p-25);
+  constexpr C kThree = kWide ? C(0x1.2444f2a4d8b4bp-4) : C(0x1.2444f2p-4);
+  constexpr C kThreeLow = kWide ? C(-0x1.6c843a29d1c7p-61) : C(0x1.49b16ap-29);
   C b = x > C(40) ? C(40) : x;
   b = b < C(-40) ? C(-40) : b;
   const C square = mul(b, b);
@@ -82,24 +93,30 @@ TL_MATH_FN C gelu(C x) {
 }
 
 template <class C>
-TL_MATH_FN C gelu_erf(C x) {
-  const C share = elementary::normcdf(x);
-  return share == C(0) ? copysign(C(0), x) : x * share;  // -infinity too
-}
-
-template <class C>
 TL_MATH_FN C softplus(C x) {
   const C z = elementary::exp(-abs(x));
   return (x < C(0) ? C(0) : x) + elementary::log1p(z);
 }
 
-// x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2)
+// x tanh(log(1 + e^x)) = x e^x (e^x + 2) / (e^x (e^x + 2) + 2), where the power of two of the first
+// e^x comes last, as above
 template <class C>
 TL_MATH_FN C mish(C x) {
-  const C e = elementary::exp(x > C(40) ? C(40) : x);
-  const C n = e * (e + C(2));
-  const C y = x * (n / (n + C(2)));
-  return e == C(0) ? copysign(C(0), x) : y;
+  using F = elementary::Format<C>;
+  constexpr C kStart = F::kExpStart - C(8);
+  const bool end = x < kStart;
+  C a = end ? kStart : x;
+  a = a > C(40) ? C(40) : a;  // from there on it is x
+  const C rounded = fma(a, F::kLog2E, F::kRounder);
+  const C k = rounded - F::kRounder;
+  const C grown = elementary::small_expm1(fma(-k, F::kLn2Low, fma(-k, F::kLn2, a)));
+  const auto power = elementary::integer_of(rounded);
+  const C e = elementary::scale(C(1) + grown, power);
+  const C two_more = e + C(2);
+  const C ratio = two_more / fma(e, two_more, C(2));
+  const C y = elementary::scale(mul(fma(x, grown, x), ratio), power);
+  const C far = x > C(40) ? x : y;
+  return end ? copysign(C(0), x) : far;
 }
 
 template <class C>
@@ -218,7 +235,7 @@ TL_MATH_FN C unary_real(C x, [[maybe_unused]] C p) {
   } else if constexpr (kOp == Gelu) {
     return gelu(x);
   } else if constexpr (kOp == GeluErf) {
-    return gelu_erf(x);
+    return e::times_normcdf(x, x);
   } else if constexpr (kOp == Relu6) {
     return between(x, C(0), C(6));
   } else if constexpr (kOp == LeakyRelu) {
@@ -232,12 +249,13 @@ TL_MATH_FN C unary_real(C x, [[maybe_unused]] C p) {
   } else if constexpr (kOp == HardSigmoid) {
     return between(x + C(3), C(0), C(6)) / C(6);
   } else if constexpr (kOp == HardSwish) {
-    return x * (between(x + C(3), C(0), C(6)) / C(6));
+    const C gate = between(x + C(3), C(0), C(6)) / C(6);
+    return gate == C(0) ? copysign(C(0), x) : x * gate;  // -infinity too
   } else if constexpr (kOp == Softplus) {
     return softplus(x);
   } else if constexpr (kOp == Selu) {
     constexpr C kScale = C(1.0507009873554804934193349852946);
-    constexpr C kBelow = C(1.0507009873554804934193349852946 * 1.6732632423543772848170429916717);
+    constexpr C kBelow = C(1.7580993408473768599402175208123);  // kScale times alpha
     return x > C(0) ? kScale * x : kBelow * e::expm1(x);
   } else if constexpr (kOp == Elu) {
     return x > C(0) ? x : p * e::expm1(x);

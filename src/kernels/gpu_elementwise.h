@@ -47,10 +47,12 @@ GPU_INLINE void walk_tiles(Index first, Index count, Load load, Finish finish) {
         finish(at, 0);
       }
     } else {
+      GPU_UNROLLED
       for (int k = 0; k < kFlight; ++k) {
         const Index i = at + static_cast<Index>(k) * block_threads();
         if (i < count) load(i, k);
       }
+      GPU_UNROLLED
       for (int k = 0; k < kFlight; ++k) {
         const Index i = at + static_cast<Index>(k) * block_threads();
         if (i < count) finish(i, k);
@@ -59,16 +61,19 @@ GPU_INLINE void walk_tiles(Index first, Index count, Load load, Finish finish) {
   }
 }
 
-template <class T, int kEach>
-GPU_INLINE Vec<T, kEach> splat(T x) {
+// kEach elements of an operand: neighbours from p on, or one of them, or the number, over and over.
+template <int kEach, class T>
+GPU_INLINE Vec<T, kEach> fetch(Access access, const T* p, T value) {
   Vec<T, kEach> v;
-  for (int k = 0; k < kEach; ++k) v.set(k, x);
+  if (access == Access::Vector) {
+    v = load_vec<kEach>(p);
+  } else {
+    T x = value;
+    if (access == Access::Splat) x = *p;
+    GPU_UNROLLED
+    for (int k = 0; k < kEach; ++k) v.set(k, x);
+  }
   return v;
-}
-
-template <class T, int kEach>
-GPU_INLINE Vec<T, kEach> read_vec(Access access, const T* p) {
-  return access == Access::Vector ? load_vec<kEach>(p) : splat<T, kEach>(*p);
 }
 
 // Where position i (of vectors of kEach elements, or of elements) lies in each operand. In a
@@ -93,10 +98,11 @@ GPU_INLINE void map_one(const T* in, R* out, const Strided<1>& at, const Reading
     walk_tiles<kFlight>(
         0, how.vectors,
         [&](Index i, int k) {
-          x[k] = read_vec<T, kEach>(how.access[0], in + places<kEach>(at, how, i).at[0]);
+          x[k] = fetch<kEach>(how.access[0], in + places<kEach>(at, how, i).at[0], T{});
         },
         [&](Index i, int k) {
           Vec<R, kEach> y;
+          GPU_UNROLLED
           for (int j = 0; j < kEach; ++j) y.set(j, f(x[k].get(j)));
           store_vec(out + i * kEach, y);
         });
@@ -122,13 +128,12 @@ GPU_INLINE void map_two(const T* a, const T* b, R* out, const Strided<2>& at, co
         0, how.vectors,
         [&](Index i, int k) {
           const Offsets<2> from = places<kEach>(at, how, i);
-          x[k] = how.access[0] == Access::Value ? splat<T, kEach>(value)
-                                                : read_vec<T, kEach>(how.access[0], a + from.at[0]);
-          y[k] = how.access[1] == Access::Value ? splat<T, kEach>(value)
-                                                : read_vec<T, kEach>(how.access[1], b + from.at[1]);
+          x[k] = fetch<kEach>(how.access[0], a + from.at[0], value);
+          y[k] = fetch<kEach>(how.access[1], b + from.at[1], value);
         },
         [&](Index i, int k) {
           Vec<R, kEach> z;
+          GPU_UNROLLED
           for (int j = 0; j < kEach; ++j) z.set(j, f(x[k].get(j), y[k].get(j)));
           store_vec(out + i * kEach, z);
         });

@@ -9,17 +9,15 @@ GPU_INLINE void where(const M* condition, const T* yes, const T* no, T* out, con
                       const Reading& how, T yes_value, T no_value) {
   constexpr int kWider = sizeof(T) > sizeof(M) ? sizeof(T) : sizeof(M);
   constexpr int kEach = vector_width(Weight::Light, kWider);
-  const auto vec_of = [&](Access access, const T* p, T value) {
-    return access == Access::Value ? splat<T, kEach>(value) : read_vec<T, kEach>(access, p);
-  };
   walk_tiles<1>(
       0, how.vectors, [](Index, int) {},
       [&](Index i, int) {
         const Offsets<3> from = places<kEach>(at, how, i);
-        const Vec<M, kEach> m = read_vec<M, kEach>(how.access[0], condition + from.at[0]);
-        const Vec<T, kEach> x = vec_of(how.access[1], yes + from.at[1], yes_value);
-        const Vec<T, kEach> y = vec_of(how.access[2], no + from.at[2], no_value);
+        const Vec<M, kEach> m = fetch<kEach>(how.access[0], condition + from.at[0], M{});
+        const Vec<T, kEach> x = fetch<kEach>(how.access[1], yes + from.at[1], yes_value);
+        const Vec<T, kEach> y = fetch<kEach>(how.access[2], no + from.at[2], no_value);
         Vec<T, kEach> z;
+        GPU_UNROLLED
         for (int j = 0; j < kEach; ++j) z.set(j, m.get(j) != 0 ? x.get(j) : y.get(j));
         store_vec(out + i * kEach, z);
       });

@@ -23,7 +23,7 @@ TEST_P(Affine, ScalesEveryDtypeAndLayout) {
     for (const Shape& shape : kShapes) {
       const Host x = rounded(uniform_for(dtype, shape, -9, 10, 1), dtype);
       Host want = x, held = x;
-      for (double& v : want.values) v = 3 * v + 2;
+      for (double& v : want.values) v = std::fma(3, v, 2);
       for (double& v : held.values) v = std::min(std::max(v, 2.0), 5.0);
       for (const Arrangement how : kArrangements) {
         const Tensor t = arrange(x, dtype, how, device());

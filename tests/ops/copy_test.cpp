@@ -11,8 +11,17 @@ using namespace test;
 class Copy : public OnEveryDevice {};
 TL_ON_EVERY_DEVICE(Copy);
 
-const Shape kShapes[] = {
-    {}, {0}, {1}, {7}, {3, 5}, {4, 0, 2}, {2, 3, 4}, {33, 65}, {2, 1, 3, 2, 2}};
+const Shape kShapes[] = {{},
+                         {0},
+                         {1},
+                         {7},
+                         {3, 5},
+                         {4, 0, 2},
+                         {2, 3, 4},
+                         {33, 65},
+                         {2, 1, 3, 2, 2},
+                         {40, 3, 70},
+                         {130, 2, 2, 66}};
 
 TEST_P(Copy, ContiguousKeepsTheElementsOfEveryLayout) {
   for (const DType dtype : kDTypes) {
@@ -25,6 +34,33 @@ TEST_P(Copy, ContiguousKeepsTheElementsOfEveryLayout) {
         EXPECT_FALSE(y.shares_memory_with(x));
         expect_close("copy", y, dtype, values, {0}, describe("copy", dtype, shape, how));
       }
+    }
+  }
+}
+
+TEST_P(Copy, EveryOrderOfDimensionsIsCopiedRight) {
+  const Shape shape{20, 3, 18, 33};
+  const Host values = uniform(shape, 0, 1, 8);
+  for (const DType dtype : {DType::U8, DType::F16, DType::F32, DType::F64}) {
+    const Tensor x = contiguous_on(values, dtype, device());
+    const Host from = host_of(x);
+    for (const Dims& order : {Dims{0, 1, 3, 2}, Dims{3, 1, 2, 0}, Dims{1, 0, 3, 2},
+                              Dims{2, 3, 0, 1}, Dims{3, 2, 1, 0}, Dims{0, 2, 1, 3}}) {
+      const Tensor y = x.permute(order);
+      Host want{y.shape(), {}};
+      const Shape& s = y.shape();
+      for (std::int64_t a = 0; a < s[0]; ++a) {
+        for (std::int64_t b = 0; b < s[1]; ++b) {
+          for (std::int64_t c = 0; c < s[2]; ++c) {
+            for (std::int64_t d = 0; d < s[3]; ++d) {
+              want.values.push_back(
+                  from.values[static_cast<std::size_t>(a * y.strides()[0] + b * y.strides()[1] +
+                                                       c * y.strides()[2] + d * y.strides()[3])]);
+            }
+          }
+        }
+      }
+      expect_close("copy", copy(y), dtype, want, {0}, join(dtype, " ", order));
     }
   }
 }
