@@ -11,6 +11,9 @@
 #   tl_add_sim_pack()        for tests: the kernels as host code, packed for the simulated GPU
 
 set(TL_KERNEL_MODULES
+    affine
+    attention
+    binary
     cast
     conv
     fill
@@ -19,13 +22,18 @@ set(TL_KERNEL_MODULES
     norm
     reduce
     sort
+    ternary
+    unary
     CACHE INTERNAL "")
 
 # What the modules include, as they spell it. Embedded as source for the run-time compilers.
 set(TL_KERNEL_HEADERS
+    elementary.h
+    functors.h
     gpu.h
     gpu_args.h
     gpu_conv.h
+    gpu_elementwise.h
     gpu_host.h
     gpu_ids.h
     gpu_matmul.h
@@ -34,8 +42,10 @@ set(TL_KERNEL_HEADERS
     gpu_sort.h
     gpu_types.h
     gpu_warp.h
+    random_numbers.h
     row_math.h
     tl/base/float_bits.h
+    tl/kernels/elementwise.h
     tl/runtime/fault.h)
 
 # Machine code for the generations in use, and PTX at both ends: the oldest for what is between (and
@@ -204,6 +214,9 @@ function(tl_add_host_kernels warp)
       ${TL_KERNEL_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
     # GCC would make statics of templates unique in the process: two modules would share them.
     target_compile_options(${library} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+    # A product and a sum are fused where the source says so and nowhere else, as on GPUs. Nobody
+    # waits for these kernels; the build would for their optimisation.
+    target_compile_options(${library} PRIVATE -ffp-contract=off -O1)
     target_link_libraries(${library} PRIVATE tl::strict)
     set_target_properties(${library} PROPERTIES
       PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/host_kernels)

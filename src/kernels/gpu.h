@@ -179,16 +179,20 @@ GPU_INLINE Bits8 float_to_f8(float x) {
   return static_cast<Bits8>(pair);
 }
 #else
-// The bits of an f8 moved to where f16 has them are 2^-8 of the value, subnormals included.
+// The bits of an f8 moved to where f16 has them are 2^-8 of the value, subnormals included. The one
+// NaN, all ones, gets the exponent of a NaN by addition: a choice would take a register per
+// element.
 GPU_INLINE float f8_to_float(Bits8 b) {
-  const float value =
-      f16_to_float(static_cast<Bits16>((b & 0x80u) << 8 | (b & 0x7fu) << 7)) * 256.0f;
-  return (b & 0x7fu) == 0x7fu ? bits::float_of(0x7fc00000u) : value;
+  const unsigned magnitude = b & 0x7fu;
+  const unsigned moved = (magnitude << 7) + ((magnitude + 1) >> 7 << 14);
+  return f16_to_float(static_cast<Bits16>((b & 0x80u) << 8 | moved)) * 256.0f;
 }
 GPU_INLINE Bits8 float_to_f8(float x) { return bits::f32_to_f8e4m3(x); }
 #endif
 
 namespace math {
+GPU_INLINE float mul(float a, float b) { return __fmul_rn(a, b); }  // never part of an fma
+GPU_INLINE double mul(double a, double b) { return __dmul_rn(a, b); }
 GPU_INLINE float exp(float x) { return ::expf(x); }
 GPU_INLINE float exp2(float x) { return ::exp2f(x); }
 GPU_INLINE float log(float x) { return ::logf(x); }
@@ -203,6 +207,8 @@ GPU_INLINE float floor(float x) { return ::floorf(x); }
 GPU_INLINE double floor(double x) { return ::floor(x); }
 GPU_INLINE float ceil(float x) { return ::ceilf(x); }
 GPU_INLINE double ceil(double x) { return ::ceil(x); }
+GPU_INLINE float trunc(float x) { return ::truncf(x); }
+GPU_INLINE double trunc(double x) { return ::trunc(x); }
 GPU_INLINE float rint(float x) { return ::rintf(x); }  // ties to even
 GPU_INLINE double rint(double x) { return ::rint(x); }
 GPU_INLINE float copysign(float x, float sign) { return ::copysignf(x, sign); }
@@ -321,11 +327,13 @@ GPU_INLINE Bits16 float_to_f16(float x) {
   return __builtin_bit_cast(Bits16, static_cast<_Float16>(x));
 }
 GPU_INLINE Bits16 float_to_bf16(float x) { return bits::f32_to_bf16(x); }
-// The bits of an f8 moved to where f16 has them are 2^-8 of the value, subnormals included.
+// The bits of an f8 moved to where f16 has them are 2^-8 of the value, subnormals included. The one
+// NaN, all ones, gets the exponent of a NaN by addition: a choice would take a register per
+// element.
 GPU_INLINE float f8_to_float(Bits8 b) {
-  const float value =
-      f16_to_float(static_cast<Bits16>((b & 0x80u) << 8 | (b & 0x7fu) << 7)) * 256.0f;
-  return (b & 0x7fu) == 0x7fu ? bits::float_of(0x7fc00000u) : value;
+  const unsigned magnitude = b & 0x7fu;
+  const unsigned moved = (magnitude << 7) + ((magnitude + 1) >> 7 << 14);
+  return f16_to_float(static_cast<Bits16>((b & 0x80u) << 8 | moved)) * 256.0f;
 }
 GPU_INLINE Bits8 float_to_f8(float x) { return bits::f32_to_f8e4m3(x); }
 
@@ -425,6 +433,21 @@ GPU_INLINE Bits8 float_to_f8(float x) { return bits::f32_to_f8e4m3(x); }
 GPU_INLINE unsigned count_bits(Bits32 b) { return static_cast<unsigned>(__builtin_popcount(b)); }
 GPU_INLINE unsigned count_bits(Bits64 b) { return static_cast<unsigned>(__builtin_popcountll(b)); }
 namespace math {
+// Never part of an fma. (The host's compilers are told so by a flag.)
+#if defined(GPU_AMD)
+#define GPU_UNFUSED _Pragma("clang fp contract(off)")
+#else
+#define GPU_UNFUSED
+#endif
+GPU_INLINE float mul(float a, float b) {
+  GPU_UNFUSED
+  return a * b;
+}
+GPU_INLINE double mul(double a, double b) {
+  GPU_UNFUSED
+  return a * b;
+}
+#undef GPU_UNFUSED
 GPU_INLINE float exp(float x) { return __builtin_expf(x); }
 GPU_INLINE float exp2(float x) { return __builtin_exp2f(x); }
 GPU_INLINE float log(float x) { return __builtin_logf(x); }
@@ -439,12 +462,20 @@ GPU_INLINE float floor(float x) { return __builtin_floorf(x); }
 GPU_INLINE double floor(double x) { return __builtin_floor(x); }
 GPU_INLINE float ceil(float x) { return __builtin_ceilf(x); }
 GPU_INLINE double ceil(double x) { return __builtin_ceil(x); }
+GPU_INLINE float trunc(float x) { return __builtin_truncf(x); }
+GPU_INLINE double trunc(double x) { return __builtin_trunc(x); }
 GPU_INLINE float rint(float x) { return __builtin_rintf(x); }  // ties to even
 GPU_INLINE double rint(double x) { return __builtin_rint(x); }
 GPU_INLINE float copysign(float x, float sign) { return __builtin_copysignf(x, sign); }
 GPU_INLINE double copysign(double x, double sign) { return __builtin_copysign(x, sign); }
 }  // namespace math
 #endif
+
+// What elementary.h asks of a device.
+#define TL_MATH_FN GPU_INLINE
+namespace tl {
+namespace primitive = ::math;
+}
 
 #include "gpu_types.h"
 #include "gpu_warp.h"

@@ -219,13 +219,15 @@ GPU_INLINE void gemv_column(const T* a, const T* b, const T* bias, T* c, const G
   Index k = 0;
   if (g.vector) {
     const Index mine = static_cast<Index>(lane()) * kEach;
-    GPU_ROLLED
-    for (; k + kAhead * kStep <= g.k; k += kAhead * kStep) {
-      Vec<T, kEach> ahead[kAhead];
-      GPU_UNROLLED
-      for (int u = 0; u < kAhead; ++u) ahead[u] = load_vec<kEach>(b + k + mine + u * kStep);
-      GPU_UNROLLED
-      for (int u = 0; u < kAhead; ++u) add(k + mine + u * kStep, ahead[u]);
+    if constexpr (kAhead > 1) {
+      GPU_ROLLED
+      for (; k + kAhead * kStep <= g.k; k += kAhead * kStep) {
+        Vec<T, kEach> ahead[kAhead];
+        GPU_UNROLLED
+        for (int u = 0; u < kAhead; ++u) ahead[u] = load_vec<kEach>(b + k + mine + u * kStep);
+        GPU_UNROLLED
+        for (int u = 0; u < kAhead; ++u) add(k + mine + u * kStep, ahead[u]);
+      }
     }
     GPU_ROLLED
     for (; k + kStep <= g.k; k += kStep) add(k + mine, load_vec<kEach>(b + k + mine));
@@ -285,7 +287,7 @@ GPU_INLINE void gevm(const T* a, const T* b, const T* bias, T* c, const Gemm& g)
       sum[r] = multiply_add(Summed<T>::load(row_of(from_a, g, r)[k * g.a_col]), y, sum[r]);
     }
   };
-  constexpr int kAhead = 4;
+  constexpr int kAhead = sizeof(T) == 8 ? 2 : 4;
   Index k = slice;
   GPU_ROLLED
   for (; k + (kAhead - 1) * kSlices < g.k; k += kAhead * kSlices) {

@@ -4,8 +4,10 @@
 #include <array>
 
 #include "kernels/embedded.h"
+#include "kernels/names/attention.h"
 #include "kernels/names/cast.h"
 #include "kernels/names/conv.h"
+#include "kernels/names/elementwise.h"
 #include "kernels/names/fill.h"
 #include "kernels/names/indexing.h"
 #include "kernels/names/matmul.h"
@@ -22,6 +24,12 @@ constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
+    case ModuleId::Affine:
+      return kernels::kAffineViews;
+    case ModuleId::Attention:
+      return kernels::kAttentionViews;
+    case ModuleId::Binary:
+      return kernels::kBinaryViews;
     case ModuleId::Cast:
       return kernels::kCastViews;
     case ModuleId::Conv:
@@ -38,6 +46,10 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kReduceViews;
     case ModuleId::Sort:
       return kernels::kSortViews;
+    case ModuleId::Ternary:
+      return kernels::kTernaryViews;
+    case ModuleId::Unary:
+      return kernels::kUnaryViews;
     default:
       return {};
   }

@@ -197,50 +197,46 @@ Tensor filled(Scalar value, DType dtype, const Device& device) {
 
 }  // namespace
 
-void scatter_(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
-  const Tensor kept = src;  // may be x itself
-  scatter_as("scatter", x, dim, ids, kept, How::Set);
+void scatter_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
+  scatter_as("scatter", x, dim, ids, src, How::Set);
 }
-void scatter_(Tensor& x, std::int64_t dim, const Tensor& ids, Scalar value) {
+void scatter_set(Tensor& x, std::int64_t dim, const Tensor& ids, Scalar value) {
   scatter_as("scatter", x, dim, ids, filled(value, x.dtype(), x.device()).broadcast_as(ids.shape()),
              How::Set);
 }
-void scatter_add_(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
-  const Tensor kept = src;
-  scatter_as("scatter_add", x, dim, ids, kept, How::Add);
+void scatter_add_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
+  scatter_as("scatter_add", x, dim, ids, src, How::Add);
 }
-void index_add_(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
-  const Tensor kept = src;
-  index_as("index_add", x, dim, ids, kept, How::Add);
+void index_add_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
+  index_as("index_add", x, dim, ids, src, How::Add);
 }
-void index_copy_(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
-  const Tensor kept = src;
-  index_as("index_copy", x, dim, ids, kept, How::Set);
+void index_copy_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
+  index_as("index_copy", x, dim, ids, src, How::Set);
 }
 
 Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
   Tensor out = copy(x);
-  scatter_(out, dim, ids, src);
+  scatter_set(out, dim, ids, src);
   return out;
 }
 Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& ids, Scalar value) {
   Tensor out = copy(x);
-  scatter_(out, dim, ids, value);
+  scatter_set(out, dim, ids, value);
   return out;
 }
 Tensor scatter_add(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
   Tensor out = copy(x);
-  scatter_add_(out, dim, ids, src);
+  scatter_add_set(out, dim, ids, src);
   return out;
 }
 Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
   Tensor out = copy(x);
-  index_add_(out, dim, ids, src);
+  index_add_set(out, dim, ids, src);
   return out;
 }
 Tensor index_copy(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
   Tensor out = copy(x);
-  index_copy_(out, dim, ids, src);
+  index_copy_set(out, dim, ids, src);
   return out;
 }
 

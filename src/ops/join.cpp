@@ -319,8 +319,7 @@ void slice_set_as(std::string_view op, Tensor& x, const Tensor& src, std::int64_
 }  // namespace
 
 void slice_set(Tensor& x, const Tensor& src, std::int64_t dim, std::int64_t offset) {
-  const Tensor kept = src;  // may be x itself
-  slice_set_as("slice_set", x, kept, dim, offset);
+  slice_set_as("slice_set", x, src, dim, offset);
 }
 
 Tensor slice_scatter(const Tensor& x, const Tensor& src, std::int64_t dim, std::int64_t start) {

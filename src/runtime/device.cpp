@@ -179,9 +179,14 @@ Fault* Device::fault_word() const { return context().fault_word(); }
 
 void Device::set_seed(std::uint64_t seed) const noexcept {
   state_->seed.store(seed, std::memory_order_relaxed);
+  state_->random_position.store(0, std::memory_order_relaxed);
 }
 std::uint64_t Device::current_seed() const noexcept {
   return state_->seed.load(std::memory_order_relaxed);
+}
+
+std::uint64_t Device::take_random(std::uint64_t count) const noexcept {
+  return state_->random_position.fetch_add(count, std::memory_order_relaxed);
 }
 
 PoolStatistics Device::pool() const { return context().pool().statistics(); }

@@ -20,6 +20,7 @@ struct DeviceState {
   Stream stream;
   std::uint64_t id;  // tells handles of one location apart
   std::atomic<std::uint64_t> seed;
+  std::atomic<std::uint64_t> random_position{0};  // of the seed's sequence, not yet used
   std::atomic<std::uint32_t> references{1};
 
   void add() noexcept { references.fetch_add(1, std::memory_order_relaxed); }

@@ -303,7 +303,7 @@ TEST_P(Indexing, ScatterLetsTheLastAlongTheDimensionStay) {
                  scattered(x, dim, ids, src, false), {0}, what);
     expect_close("scatter", x_on, dtype, x, {0}, what + ", the operand");
     Tensor in_place = x_on;
-    scatter_(in_place, dim, ids_tensor, src_on);
+    scatter_set(in_place, dim, ids_tensor, src_on);
     expect_close("scatter", in_place, dtype, scattered(x, dim, ids, src, false), {0}, what);
     Host sevens = src;
     for (double& v : sevens.values) v = dtype == DType::Bool ? 1 : 7;
@@ -522,19 +522,19 @@ TEST_P(Indexing, InPlaceFormsChangeNothingElse) {
   const Tensor sibling = x;
   const Tensor ids =
       contiguous_on({{4, 3}, {3, 3, 3, 2, 2, 2, 1, 1, 1, 0, 0, 0}}, DType::I64, device());
-  scatter_(x, 0, ids, x);  // reads its own old values
+  scatter_set(x, 0, ids, x);  // reads its own old values
   Host want = values;
   for (std::size_t r = 0; r < 4; ++r) {
     for (std::size_t c = 0; c < 3; ++c) want.values[r * 3 + c] = values.values[(3 - r) * 3 + c];
   }
   expect_close("scatter", x, DType::I32, want, {0});
   expect_close("scatter", sibling, DType::I32, values, {0});
-  scatter_add_(x, 0, ids, x);
+  scatter_add_set(x, 0, ids, x);
   for (std::size_t i = 0; i < 12; ++i) want.values[i] += values.values[i];
   expect_close("scatter_add", x, DType::I32, want, {0});
   Tensor wide = contiguous_on({{1, 3}, {1, 2, 3}}, DType::I32, device()).broadcast_as({4, 3});
-  index_add_(wide, 0, contiguous_on({{1}, {2}}, DType::I64, device()),
-             contiguous_on({{1, 3}, {10, 10, 10}}, DType::I32, device()));
+  index_add_set(wide, 0, contiguous_on({{1}, {2}}, DType::I64, device()),
+                contiguous_on({{1, 3}, {10, 10, 10}}, DType::I32, device()));
   expect_close("index_add", wide, DType::I32, {{4, 3}, {1, 2, 3, 1, 2, 3, 11, 12, 13, 1, 2, 3}},
                {0});
 }

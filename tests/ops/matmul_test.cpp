@@ -1,7 +1,10 @@
 // Matrix products of every dtype, layout and size.
 #include "tl/ops/matmul.h"
 
+#include <dlfcn.h>
+
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "ops/conformance.h"
@@ -330,6 +333,43 @@ TEST_P(Matmul, AddmmBroadcastsItsBias) {
       }
     }
   }
+}
+
+TEST_P(Matmul, AddmmOfLargeMatricesBroadcastsItsBias) {
+  const Shape biases[] = {{}, {66}, {1, 66}, {50, 1}, {50, 66}};
+  for (const DType dtype : kFloats) {
+    const Host a = values_for(dtype, {50, 40}, 35), b = values_for(dtype, {40, 66}, 36);
+    for (const Shape& shape : biases) {
+      const Host bias = values_for(dtype, shape, 37);
+      const Reference want = product(a, b, dtype, &bias);
+      for (const Arrangement how : kArrangements) {
+        expect_close("addmm",
+                     addmm(arrange(bias, dtype, how, device()), arrange(a, dtype, how, device()),
+                           arrange(b, dtype, how, device())),
+                     dtype, want.result, bound_for(dtype, want.scale),
+                     describe("addmm", dtype, shape, how));
+      }
+    }
+  }
+}
+
+TEST_P(Matmul, UsesTheVendorsLibraryWhereThereIsOne) {
+  const char* file = std::getenv("TL_CUBLASLT");
+  if (file == nullptr || !device().is_cuda()) GTEST_SKIP() << "no simulated library";
+  const Tensor x = on(uniform_for(DType::F32, {2, 3, 65, 66}, -1, 1, 38), DType::F32);
+  matmul(x, x.t());
+  void* library = ::dlopen(file, RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) GTEST_SKIP() << "switched off";
+  using Count = std::uint64_t();
+  auto* const products = reinterpret_cast<Count*>(::dlsym(library, "simgpu_blas_products"));
+  if (products == nullptr) GTEST_SKIP() << "not the simulated library";
+  const std::uint64_t before = products();
+  matmul(x, x.t());  // one call for the whole batch
+  EXPECT_EQ(products() - before, 1u);
+  matmul(x.permute({1, 0, 2, 3}), x.permute({1, 0, 2, 3}).t());  // a loop over two
+  EXPECT_EQ(products() - before, 3u);
+  matmul(x.narrow(3, 0, 3), x.narrow(3, 0, 3).t());  // too small
+  EXPECT_EQ(products() - before, 3u);
 }
 
 TEST_P(Matmul, BmmTakesRankThreeOnly) {

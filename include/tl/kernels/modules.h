@@ -52,7 +52,15 @@ struct KernelId {
 
 // ---- FILL: by element size, which is 1, 2, 4 or 8 bytes
 
-enum class FillFamily : std::uint8_t { Fill, Copy2d, ConstSet, CopyStrided, CopyBetween };
+enum class FillFamily : std::uint8_t {
+  Fill,
+  Copy2d,
+  ConstSet,
+  CopyStrided,
+  CopyBetween,
+  Transpose,
+  Band
+};
 
 constexpr KernelId fill_module_kernel(FillFamily family, std::size_t element_size) {
   const unsigned log2_size = element_size == 1   ? 0
@@ -76,6 +84,27 @@ constexpr KernelId copy_strided_kernel(std::size_t element_size) {
 }
 constexpr KernelId copy_between_kernel(std::size_t element_size) {
   return fill_module_kernel(FillFamily::CopyBetween, element_size);
+}
+
+constexpr KernelId transpose_kernel(std::size_t element_size) {
+  return fill_module_kernel(FillFamily::Transpose, element_size);
+}
+constexpr KernelId band_kernel(std::size_t element_size) {
+  return fill_module_kernel(FillFamily::Band, element_size);
+}
+
+// What makes elements goes by dtype, in the order of kDTypes: every number, the floats alone, or
+// the integers alone.
+enum class MakeFamily : std::uint8_t { Arange, Linspace, RandUniform, RandNormal, Randint };
+
+constexpr KernelId make_kernel(MakeFamily family, DType dtype) {
+  const unsigned number = static_cast<unsigned>(dtype), first_float = 5;
+  const unsigned before = 7 * 4;  // the families by size
+  const unsigned index = family == MakeFamily::Arange ? number
+                         : family == MakeFamily::Randint
+                             ? 25 + number
+                             : 5 + 5 * static_cast<unsigned>(family) + (number - first_float);
+  return {ModuleId::Fill, static_cast<std::uint16_t>(before + index)};
 }
 
 // ---- CAST: every dtype to every dtype

@@ -3,7 +3,8 @@
 // Cross-correlations, as everywhere in machine learning: the kernel is not flipped. `padding`,
 // `stride`, `dilation` and `output_padding` have one entry per spatial dimension, or one entry for
 // all. Channels are cut into `groups` parts, each with kernels of its own. Floats only; sums are
-// kept in f32 (f64 for f64) and rounded once. Errors name the sizes that do not fit.
+// kept in f32 (f64 for f64) and rounded once; where a GPU's own library does the work, a bias is
+// added after that and the sum rounded again. Errors name the sizes that do not fit.
 #pragma once
 
 #include <optional>

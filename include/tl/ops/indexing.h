@@ -8,7 +8,7 @@
 //     stays usable.
 // Results do not depend on the order in which a device works. Where several sources go to one
 // place, the last along the dimension stays; sums of small floats are kept in f32 and rounded once.
-// Functions that end in _ change their first argument and nothing that shared memory with it.
+// Functions that end in _set change their first argument and nothing that shared memory with it.
 #pragma once
 
 #include <cstdint>
@@ -38,17 +38,17 @@ Tensor take(const Tensor& x, const Tensor& ids);
 // rank of x; sizes other than that of `dim` may be smaller than those of x.
 Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src);
 Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& ids, Scalar value);
-void scatter_(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src);
-void scatter_(Tensor& x, std::int64_t dim, const Tensor& ids, Scalar value);
+void scatter_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src);
+void scatter_set(Tensor& x, std::int64_t dim, const Tensor& ids, Scalar value);
 // The same, adding. Not for bool.
 Tensor scatter_add(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src);
-void scatter_add_(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src);
+void scatter_add_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src);
 // Adds the slices of `src` along `dim` to those of x that ids (n) name; src has n of them.
 Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src);
-void index_add_(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src);
+void index_add_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src);
 // Writes them instead.
 Tensor index_copy(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src);
-void index_copy_(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src);
+void index_copy_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src);
 
 // These wait for the device: the size of the result depends on values.
 // The elements of x where mask (bool or u8) is not 0, both broadcast; (n).

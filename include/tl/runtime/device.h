@@ -100,10 +100,13 @@ class Device {
   Stream new_stream() const;
   void synchronize() const;  // waits for all work on the device; reports what went wrong in it
 
-  // Random numbers: the seed of this handle. Starts as kDefaultSeed.
+  // Random numbers (tl/ops/random.h): the seed of this handle. Starts as kDefaultSeed.
   static constexpr std::uint64_t kDefaultSeed = 299792458;
   void set_seed(std::uint64_t seed) const noexcept;
   std::uint64_t current_seed() const noexcept;
+  // Takes `count` positions of the seed's sequence for the caller alone and gives the first. A seed
+  // that is set starts its sequence anew.
+  std::uint64_t take_random(std::uint64_t count) const noexcept;
 
   PoolStatistics pool() const;         // memory on the device
   PoolStatistics pinned_pool() const;  // host memory pinned for it

@@ -1,11 +1,12 @@
 // Convolutions as plain loops, compiled for every instruction set that Highway knows.
 //
-// The work is cut into pieces of rows of the output: a few channels that share what is read of the
-// input, and a stretch of one row short enough for its sums to stay in the first cache. The
-// innermost loop runs along the row, so it is vectorised.
+// With many output channels, vectors run across them: a block of channels and a few places of the
+// output are one small matrix product whose sums stay in registers. With few, they run along rows
+// of the output, in stretches short enough for their sums to stay in the first cache.
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "ops/cpu/conv.h"
 #include "tl/base/thread_pool.h"
@@ -94,8 +95,8 @@ inline std::int64_t source(const ConvolutionAxis& axis, bool transposed, std::in
 }
 
 template <class T>
-void convolve(const Convolution& c, const T* x, const T* kernel, const T* bias,
-              std::int64_t bias_stride, T* y) {
+void convolve_along_rows(const Convolution& c, const T* x, const T* kernel, const T* bias,
+                         std::int64_t bias_stride, T* y) {
   const auto& [depth, height, width] = c.axes;
   const std::int64_t taps = depth.kernel * height.kernel * width.kernel;
   const std::int64_t in_plane = depth.in * height.in * width.in;
@@ -165,6 +166,133 @@ void convolve(const Convolution& c, const T* x, const T* kernel, const T* bias,
       }
     }
   });
+}
+
+// Vectors as wide as the instruction set's, by the compiler's extension: they may lie anywhere.
+constexpr std::size_t kVectorBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
+template <class T>
+struct VectorOf {
+  using Type [[gnu::vector_size(kVectorBytes), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
+  static constexpr std::int64_t kLanes = kVectorBytes / sizeof(T);
+};
+
+constexpr std::size_t kPlaces = 6;   // of the output, worked on together
+constexpr std::size_t kVectors = 2;  // of channels
+
+// The kernel as (group, block of channels, tap, input channel, channel of the block), zeros where a
+// block has more channels than there are.
+template <class T>
+std::vector<T> pack_kernel(const Convolution& c, const T* kernel, std::int64_t block,
+                           std::int64_t taps) {
+  const std::int64_t blocks = (c.out_channels + block - 1) / block;
+  const std::int64_t between_outputs = c.transposed ? taps : c.in_channels * taps;
+  const std::int64_t between_inputs = c.transposed ? c.out_channels * taps : taps;
+  std::vector<T> packed(static_cast<std::size_t>(c.groups * blocks * taps * c.in_channels * block));
+  ThreadPool::shared().parallel_for(
+      0, c.groups * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t b = begin; b < end; ++b) {
+          const std::int64_t group = b / blocks, first = b % blocks * block;
+          const std::int64_t channels = std::min(block, c.out_channels - first);
+          const T* from = kernel + group * c.in_channels * c.out_channels * taps;
+          T* to = packed.data() + b * taps * c.in_channels * block;
+          for (std::int64_t tap = 0; tap < taps; ++tap) {
+            for (std::int64_t ci = 0; ci < c.in_channels; ++ci, to += block) {
+              for (std::int64_t j = 0; j < channels; ++j) {
+                to[j] = from[(first + j) * between_outputs + ci * between_inputs + tap];
+              }
+            }
+          }
+        }
+      });
+  return packed;
+}
+
+template <class T>
+void convolve_across_channels(const Convolution& c, const T* x, const T* kernel, const T* bias,
+                              std::int64_t bias_stride, T* y) {
+  using Vector = typename VectorOf<T>::Type;
+  constexpr std::int64_t kLanes = VectorOf<T>::kLanes;
+  constexpr std::int64_t kBlock = kLanes * kVectors;
+  const auto& [depth, height, width] = c.axes;
+  const std::int64_t taps = depth.kernel * height.kernel * width.kernel;
+  const std::int64_t in_plane = depth.in * height.in * width.in;
+  const std::int64_t out_plane = depth.out * height.out * width.out;
+  const std::int64_t blocks = (c.out_channels + kBlock - 1) / kBlock;
+  const std::int64_t steps = (out_plane + kPlaces - 1) / kPlaces;
+  const std::vector<T> packed = pack_kernel(c, kernel, kBlock, taps);
+  const std::int64_t work = kPlaces * kBlock * c.in_channels * taps;
+  constexpr std::int64_t kWorth = 1 << 18;  // products worth a thread
+  const std::int64_t grain = std::max<std::int64_t>(1, kWorth / work);
+  const T zero = 0;
+
+  ThreadPool::shared().parallel_for(
+      0, c.batch * c.groups * blocks * steps, grain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t piece = begin; piece < end; ++piece) {
+          const std::int64_t first = piece % steps * static_cast<std::int64_t>(kPlaces);
+          const std::int64_t block = piece / steps % blocks;
+          const std::int64_t group = piece / steps / blocks % c.groups;
+          const std::int64_t image = piece / steps / blocks / c.groups;
+          const T* planes = x + (image * c.groups + group) * c.in_channels * in_plane;
+          const T* weights =
+              packed.data() + (group * blocks + block) * taps * c.in_channels * kBlock;
+          Vector sums[kPlaces][kVectors] = {};
+          for (std::int64_t kz = 0; kz < depth.kernel; ++kz) {
+            for (std::int64_t ky = 0; ky < height.kernel; ++ky) {
+              for (std::int64_t kx = 0; kx < width.kernel; ++kx) {
+                // Where each place finds its input; a zero that stays where it is, if nowhere.
+                const T* from[kPlaces];
+                std::int64_t step[kPlaces];
+                for (std::size_t j = 0; j < kPlaces; ++j) {
+                  const std::int64_t o = first + static_cast<std::int64_t>(j);
+                  const std::int64_t iz =
+                      source(depth, c.transposed, o / (height.out * width.out), kz);
+                  const std::int64_t iy =
+                      source(height, c.transposed, o / width.out % height.out, ky);
+                  const std::int64_t ix = source(width, c.transposed, o % width.out, kx);
+                  const bool inside = o < out_plane && iz >= 0 && iy >= 0 && ix >= 0;
+                  from[j] = inside ? planes + (iz * height.in + iy) * width.in + ix : &zero;
+                  step[j] = inside ? in_plane : 0;
+                }
+                for (std::int64_t ci = 0; ci < c.in_channels; ++ci, weights += kBlock) {
+                  Vector w[kVectors];
+                  for (std::size_t v = 0; v < kVectors; ++v) {
+                    w[v] = reinterpret_cast<const Vector*>(weights)[v];
+                  }
+                  for (std::size_t j = 0; j < kPlaces; ++j) {
+                    const T value = *from[j];
+                    from[j] += step[j];
+                    for (std::size_t v = 0; v < kVectors; ++v) sums[j][v] += w[v] * value;
+                  }
+                }
+              }
+            }
+          }
+
+          const std::int64_t channel = block * kBlock;
+          const std::int64_t channels = std::min(kBlock, c.out_channels - channel);
+          const std::int64_t places =
+              std::min(static_cast<std::int64_t>(kPlaces), out_plane - first);
+          for (std::int64_t i = 0; i < channels; ++i) {
+            const std::int64_t at = group * c.out_channels + channel + i;
+            const T extra = bias != nullptr ? bias[at * bias_stride] : T(0);
+            T* to = y + (image * c.groups * c.out_channels + at) * out_plane + first;
+            for (std::int64_t j = 0; j < places; ++j) {
+              to[j] = sums[j][i / kLanes][i % kLanes] + extra;
+            }
+          }
+        }
+      });
+}
+
+template <class T>
+void convolve(const Convolution& c, const T* x, const T* kernel, const T* bias,
+              std::int64_t bias_stride, T* y) {
+  // Below this most lanes of a block would be empty.
+  if (2 * c.out_channels >= VectorOf<T>::kLanes) {
+    convolve_across_channels(c, x, kernel, bias, bias_stride, y);
+  } else {
+    convolve_along_rows(c, x, kernel, bias, bias_stride, y);
+  }
 }
 
 void convolve_f32(const Convolution& c, const float* x, const float* kernel, const float* bias,

@@ -92,7 +92,8 @@ void gather_typed(const ops::Pick& p, Tensor& out) {
 // All indices of a Place, checked before anything is written, as i64 with -1 for the sentinel; and
 // their strides over its shape. Indices that all lines share are kept once.
 struct Checked {
-  std::vector<std::int64_t> ids;
+  Tensor memory;  // from the pool: fresh pages would cost more than the check
+  const std::int64_t* ids = nullptr;
   Dims strides;
 };
 
@@ -111,14 +112,16 @@ Checked check_all(const ops::Place& p) {
     result.strides = contiguous_strides(shape);
   }
   const Dims to_strides = contiguous_strides(shape);
-  result.ids.resize(static_cast<std::size_t>(element_count(p.op, shape)));
+  const Stream stream = p.ids.device().stream();
+  result.memory = Tensor::uninitialized(shape, DType::I64, p.ids.device());
+  auto* to = result.memory.write<std::int64_t>(stream);
+  result.ids = to;
   with_ids(p.ids.dtype(), [&]<class Id> {
-    const Id* ids = p.ids.read<Id>(p.ids.device().stream());
+    const Id* ids = p.ids.read<Id>(stream);
     walk<2>(shape, {strides, &to_strides},
             [&](std::int64_t count, const auto& at, const auto& step) {
               for (std::int64_t i = 0; i < count; ++i) {
-                result.ids[static_cast<std::size_t>(at[1] + i * step[1])] =
-                    checked(p.op, ids[at[0] + i * step[0]], p.size);
+                to[at[1] + i * step[1]] = checked(p.op, ids[at[0] + i * step[0]], p.size);
               }
             });
   });
@@ -160,7 +163,7 @@ void place_all(const ops::Place& p, F&& f, Row&& row) {
         src_at += here * src_strides[d];
         out_at += here * out_strides[d];
       }
-      const std::int64_t* ids = all.ids.data() + id_at;
+      const std::int64_t* ids = all.ids + id_at;
       const auto mine = [&](std::int64_t id) {
         return static_cast<std::uint64_t>(id - low) < room;
       };

@@ -7,6 +7,7 @@
 #include "ops/gpu/launcher.h"
 #include "ops/row_layout.h"
 #include "tl/kernels/norm.h"
+#include "tl/runtime/fault.h"
 
 namespace tl::gpu {
 
@@ -21,6 +22,11 @@ struct Ids {
   std::uint32_t bytes = 8;
   std::uint32_t is_signed = 1;
 };
+
+inline Ids ids_of(const Tensor& ids, const Stream& stream) {
+  const bool is_signed = ids.dtype() != DType::U8 && ids.dtype() != DType::U32;
+  return {ids.read(stream), static_cast<std::uint32_t>(size_of(ids.dtype())), is_signed ? 1u : 0u};
+}
 
 inline Strided<2> row_walk(const ops::RowLayout& rows) {
   const Layout in(rows.outer, rows.in_strides, 0), out(rows.outer, rows.out_strides, 0);

@@ -1,0 +1,473 @@
+// What the elementwise ops do to their elements: one definition for every device.
+//
+// Floats of fewer bits are computed in float and rounded once by whoever stores them; C stands for
+// the type computed in: float, double or an integer. Integers wrap. See elementary.h for why
+// results are the same bits everywhere and for the rule about products that feed sums.
+#pragma once
+
+#include "elementary.h"
+#include "tl/kernels/elementwise.h"
+
+namespace tl::functors {
+
+using elementary::abs;
+using elementary::ceil;
+using elementary::copysign;
+using elementary::floor;
+using elementary::fma;
+using elementary::infinity;
+using elementary::mul;
+using elementary::sqrt;
+using elementary::trunc;
+
+template <class C>
+inline constexpr bool kIsReal = float_bits::kIsFloat<C>;
+
+// The unsigned type in which an integer's arithmetic wraps.
+template <class C>
+struct Wrapping {
+  using Type = unsigned;
+};
+template <>
+struct Wrapping<long long> {
+  using Type = unsigned long long;
+};
+template <>
+struct Wrapping<long> {
+  using Type = unsigned long;
+};
+template <class C>
+using WrappingOf = typename Wrapping<C>::Type;
+template <class C>
+inline constexpr bool kIsSigned = static_cast<C>(-1) < static_cast<C>(0);
+
+// ---- activations
+
+// 1 / (1 + e^-t) of t = high + low, times x: both exponentials are of a negative number
+template <class C>
+TL_MATH_FN C times_sigmoid(C x, C high, C low) {
+  using F = elementary::Format<C>;
+  C a = -abs(high);
+  const bool end = a < F::kExpStart;
+  a = end ? F::kExpStart : a;
+  const C a_low = end ? C(0) : (high < C(0) ? low : -low);
+  const C z = elementary::exp_of_sum(a, a_low);
+  const C top = high < C(0) ? x * z : x;
+  const C y = top / (C(1) + z);
+  return z == C(0) && high < C(0) ? copysign(C(0), x) : y;  // -infinity too
+}
+
+// x / (1 + e^-2u) with u = sqrt(2 / pi) (x + 0.044715 x^3), which is the tanh form. The exponent is
+// kept as a sum of two, since its absolute error becomes the relative error of the result.
+template <class C>
+TL_MATH_FN C gelu(C x) {
+  // 2 sqrt(2 / pi) and that times 0.044715
+  constexpr bool kWide = sizeof(C) == 8;
+  constexpr C kOne = kWide ? C(0x1.9884533d43651p+0) : C(0x1.988454p+0);
+  constexpr C kOneLow = kWide ? C(-0x1.cbc0d30ebfd15p-54) : C(-0x1.85e4d8p-26);
+  constexpr C kThree = kWide ? C(0x1.2444de2b05bf4p-4) : C(0x1.2444dep-4);
+  constexpr C kThreeLow = kWide ? C(0x1.8p-60) : C(0x1.582dfap-31);
+  C b = x > C(40) ? C(40) : x;
+  b = b < C(-40) ? C(-40) : b;
+  const C square = mul(b, b);
+  const C square_low = fma(b, b, -square);
+  const C cubic = mul(kThree, square);
+  const C cubic_low = fma(kThree, square_low, fma(kThreeLow, square, fma(kThree, square, -cubic)));
+  const C w = kOne + cubic;
+  const C part = w - kOne;
+  const C w_low = ((kOne - (w - part)) + (cubic - part)) + (kOneLow + cubic_low);
+  const C t = mul(b, w);
+  const C t_low = fma(b, w_low, fma(b, w, -t));
+  return times_sigmoid(x, t, t_low);
+}
+
+template <class C>
+TL_MATH_FN C gelu_erf(C x) {
+  const C share = elementary::normcdf(x);
+  return share == C(0) ? copysign(C(0), x) : x * share;  // -infinity too
+}
+
+template <class C>
+TL_MATH_FN C softplus(C x) {
+  const C z = elementary::exp(-abs(x));
+  return (x < C(0) ? C(0) : x) + elementary::log1p(z);
+}
+
+// x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2)
+template <class C>
+TL_MATH_FN C mish(C x) {
+  const C e = elementary::exp(x > C(40) ? C(40) : x);
+  const C n = e * (e + C(2));
+  const C y = x * (n / (n + C(2)));
+  return e == C(0) ? copysign(C(0), x) : y;
+}
+
+template <class C>
+TL_MATH_FN C between(C x, C low, C high) {
+  const C y = x < low ? low : x;
+  return y > high ? high : y;
+}
+
+// Half away from zero.
+template <class C>
+TL_MATH_FN C round(C x) {
+  const C whole = trunc(x);
+  return abs(x - whole) >= C(0.5) ? whole + copysign(C(1), x) : whole;
+}
+
+// ---- unary
+
+// Few arguments need the long way (elementary.h): loops over many elements take it for those only.
+template <UnaryOp kOp>
+inline constexpr bool kHasMore = kOp == UnaryOp::Sin || kOp == UnaryOp::Cos || kOp == UnaryOp::Tan;
+
+template <UnaryOp kOp>
+struct MoreOf {};
+template <>
+struct MoreOf<UnaryOp::Sin> : elementary::Sin {};
+template <>
+struct MoreOf<UnaryOp::Cos> : elementary::Cos {};
+template <>
+struct MoreOf<UnaryOp::Tan> : elementary::Tan {};
+
+template <UnaryOp kOp, class C>
+TL_MATH_FN C unary_integer(C x) {
+  using U = WrappingOf<C>;
+  if constexpr (kOp == UnaryOp::Neg) {
+    return static_cast<C>(U{0} - static_cast<U>(x));
+  } else if constexpr (kOp == UnaryOp::Abs) {
+    return x < C{0} ? static_cast<C>(U{0} - static_cast<U>(x)) : x;
+  } else if constexpr (kOp == UnaryOp::Sqr) {
+    return static_cast<C>(static_cast<U>(x) * static_cast<U>(x));
+  } else if constexpr (kOp == UnaryOp::Sign) {
+    return static_cast<C>((x > C{0} ? 1 : 0) - (x < C{0} ? 1 : 0));
+  } else if constexpr (kOp == UnaryOp::Relu) {
+    return x < C{0} ? C{0} : x;
+  } else {
+    static_assert(kOp == UnaryOp::BitwiseNot);
+    return static_cast<C>(~static_cast<U>(x));
+  }
+}
+
+// `p` is the parameter of the three ops that have one.
+template <UnaryOp kOp, class C>
+TL_MATH_FN C unary_real(C x, [[maybe_unused]] C p) {
+  using enum UnaryOp;
+  namespace e = elementary;
+  if constexpr (kHasMore<kOp>) {
+    return MoreOf<kOp>::needs_more(x) ? MoreOf<kOp>::thorough(x) : MoreOf<kOp>::quick(x);
+  } else if constexpr (kOp == Neg) {
+    return -x;
+  } else if constexpr (kOp == Abs) {
+    return abs(x);
+  } else if constexpr (kOp == Sqr) {
+    return x * x;
+  } else if constexpr (kOp == Sign) {
+    const C y = x > C(0) ? C(1) : x < C(0) ? C(-1) : C(0);
+    return x == x ? y : x;
+  } else if constexpr (kOp == Relu) {
+    return x <= C(0) ? C(0) : x;
+  } else if constexpr (kOp == Recip) {
+    return C(1) / x;
+  } else if constexpr (kOp == Exp) {
+    return e::exp(x);
+  } else if constexpr (kOp == Exp2) {
+    return e::exp2(x);
+  } else if constexpr (kOp == Expm1) {
+    return e::expm1(x);
+  } else if constexpr (kOp == Log) {
+    return e::log(x);
+  } else if constexpr (kOp == Log2) {
+    return e::log2(x);
+  } else if constexpr (kOp == Log10) {
+    return e::log10(x);
+  } else if constexpr (kOp == Log1p) {
+    return e::log1p(x);
+  } else if constexpr (kOp == Tanh) {
+    return e::tanh(x);
+  } else if constexpr (kOp == Sinh) {
+    return e::sinh(x);
+  } else if constexpr (kOp == Cosh) {
+    return e::cosh(x);
+  } else if constexpr (kOp == Asin) {
+    return e::asin(x);
+  } else if constexpr (kOp == Acos) {
+    return e::acos(x);
+  } else if constexpr (kOp == Atan) {
+    return e::atan(x);
+  } else if constexpr (kOp == Erf) {
+    return e::erf(x);
+  } else if constexpr (kOp == Erfc) {
+    return e::erfc(x);
+  } else if constexpr (kOp == Normcdf) {
+    return e::normcdf(x);
+  } else if constexpr (kOp == Sqrt) {
+    return sqrt(x);
+  } else if constexpr (kOp == Rsqrt) {
+    return C(1) / sqrt(x);
+  } else if constexpr (kOp == Floor) {
+    return floor(x);
+  } else if constexpr (kOp == Ceil) {
+    return ceil(x);
+  } else if constexpr (kOp == Trunc) {
+    return trunc(x);
+  } else if constexpr (kOp == Round) {
+    return round(x);
+  } else if constexpr (kOp == RoundEven) {
+    return e::rint(x);
+  } else if constexpr (kOp == Gelu) {
+    return gelu(x);
+  } else if constexpr (kOp == GeluErf) {
+    return gelu_erf(x);
+  } else if constexpr (kOp == Relu6) {
+    return between(x, C(0), C(6));
+  } else if constexpr (kOp == LeakyRelu) {
+    return x > C(0) ? x : x * p;
+  } else if constexpr (kOp == Silu) {
+    return times_sigmoid(x, x, C(0));
+  } else if constexpr (kOp == Mish) {
+    return mish(x);
+  } else if constexpr (kOp == Sigmoid) {
+    return times_sigmoid(C(1), x, C(0));
+  } else if constexpr (kOp == HardSigmoid) {
+    return between(x + C(3), C(0), C(6)) / C(6);
+  } else if constexpr (kOp == HardSwish) {
+    return x * (between(x + C(3), C(0), C(6)) / C(6));
+  } else if constexpr (kOp == Softplus) {
+    return softplus(x);
+  } else if constexpr (kOp == Selu) {
+    constexpr C kScale = C(1.0507009873554804934193349852946);
+    constexpr C kBelow = C(1.0507009873554804934193349852946 * 1.6732632423543772848170429916717);
+    return x > C(0) ? kScale * x : kBelow * e::expm1(x);
+  } else if constexpr (kOp == Elu) {
+    return x > C(0) ? x : p * e::expm1(x);
+  } else {
+    static_assert(kOp == Powf);
+    return e::pow(x, p);
+  }
+}
+
+template <UnaryOp kOp, class C>
+TL_MATH_FN C unary(C x, [[maybe_unused]] C p) {
+  if constexpr (kIsReal<C>) {
+    return unary_real<kOp>(x, p);
+  } else {
+    return unary_integer<kOp>(x);
+  }
+}
+
+template <UnaryOp kOp, class C>
+TL_MATH_FN bool unary_flag(C x) {
+  if constexpr (kOp == UnaryOp::IsNan) {
+    return x != x;
+  } else if constexpr (kOp == UnaryOp::IsInf) {
+    return abs(x) == infinity<C>();
+  } else {
+    static_assert(kOp == UnaryOp::IsFinite);
+    return abs(x) < infinity<C>();
+  }
+}
+
+// ---- binary
+
+// Integer division: x / 0 is 0, and so is x modulo 0; the most negative number over -1 wraps.
+template <class C>
+TL_MATH_FN C divide_integer(C a, C b) {
+  if constexpr (kIsSigned<C>) {
+    const bool opposite = b == C(-1);  // also keeps the overflow away
+    const C safe = b == C{0} || opposite ? C{1} : b;
+    const C q = static_cast<C>(a / safe);
+    const C turned = unary_integer<UnaryOp::Neg>(a);
+    return b == C{0} ? C{0} : opposite ? turned : q;
+  } else {
+    return b == C{0} ? C{0} : static_cast<C>(a / b);
+  }
+}
+template <class C>
+TL_MATH_FN C modulo_integer(C a, C b) {
+  const C safe = b == C{0} || b == static_cast<C>(-1) ? C{1} : b;
+  const C r = static_cast<C>(a % safe);
+  if constexpr (kIsSigned<C>) {
+    return r;
+  } else {
+    return b == static_cast<C>(-1) && a != b ? a : r;  // -1 is the largest number here
+  }
+}
+
+template <class C>
+TL_MATH_FN C pow_integer(C base, C exponent) {
+  using U = WrappingOf<C>;
+  if (exponent < C{0}) {
+    // 1 and -1 have a whole inverse; of the others the quotient 1 / x^n is 0.
+    if (base == C{1}) return C{1};
+    if (base == static_cast<C>(-1)) return (exponent & 1) != 0 ? base : C{1};
+    return C{0};
+  }
+  U result = 1, square = static_cast<U>(base);
+  GPU_ROLLED
+  for (auto n = static_cast<U>(exponent); n != 0; n >>= 1) {
+    if ((n & 1) != 0) result *= square;
+    square *= square;
+  }
+  return static_cast<C>(result);
+}
+
+// The remainder with the sign of b, and the quotient that goes with it, from fmod(a, b).
+template <class C>
+TL_MATH_FN C floor_remainder(C b, C r) {
+  return r != C(0) && (r < C(0)) != (b < C(0)) ? r + b : r == C(0) ? copysign(r, b) : r;
+}
+template <class C>
+TL_MATH_FN C floor_quotient(C a, C b, C r) {
+  const C below = r != C(0) && (r < C(0)) != (b < C(0)) ? C(1) : C(0);
+  const C q = (a - r) / b - below;
+  C whole = floor(q);
+  whole = q - whole > C(0.5) ? whole + C(1) : whole;
+  const C exact = a / b;
+  whole = q == C(0) ? copysign(C(0), exact) : whole;
+  return b == C(0) || !(abs(a) < infinity<C>()) ? exact : whole;
+}
+
+template <BinaryOp kOp>
+inline constexpr bool kBinaryHasMore =
+    kOp == BinaryOp::Rem || kOp == BinaryOp::Fmod || kOp == BinaryOp::FloorDiv;
+
+template <BinaryOp kOp, class C>
+TL_MATH_FN C finish_remainder(C a, C b, C r) {
+  if constexpr (kOp == BinaryOp::Rem) {
+    return floor_remainder(b, r);
+  } else if constexpr (kOp == BinaryOp::FloorDiv) {
+    return floor_quotient(a, b, r);
+  } else {
+    return r;
+  }
+}
+
+template <BinaryOp kOp, class C>
+TL_MATH_FN C binary_real(C a, C b) {
+  using enum BinaryOp;
+  if constexpr (kBinaryHasMore<kOp>) {
+    using elementary::Fmod;
+    const C r = Fmod::needs_more(a, b) ? Fmod::thorough(a, b) : Fmod::quick(a, b);
+    return finish_remainder<kOp>(a, b, r);
+  } else if constexpr (kOp == Add) {
+    return a + b;
+  } else if constexpr (kOp == Sub) {
+    return a - b;
+  } else if constexpr (kOp == Mul) {
+    return a * b;
+  } else if constexpr (kOp == Div) {
+    return a / b;
+  } else if constexpr (kOp == Maximum) {
+    return a > b || a != a ? a : b;
+  } else if constexpr (kOp == Minimum) {
+    return a < b || a != a ? a : b;
+  } else if constexpr (kOp == Pow) {
+    return elementary::pow(a, b);
+  } else {
+    static_assert(kOp == Atan2);
+    return elementary::atan2(a, b);
+  }
+}
+
+template <BinaryOp kOp, class C>
+TL_MATH_FN C binary_integer(C a, C b) {
+  using enum BinaryOp;
+  using U = WrappingOf<C>;
+  const U x = static_cast<U>(a), y = static_cast<U>(b);
+  if constexpr (kOp == Add) {
+    return static_cast<C>(x + y);
+  } else if constexpr (kOp == Sub) {
+    return static_cast<C>(x - y);
+  } else if constexpr (kOp == Mul) {
+    return static_cast<C>(x * y);
+  } else if constexpr (kOp == Div) {
+    return divide_integer(a, b);
+  } else if constexpr (kOp == Maximum) {
+    return a > b ? a : b;
+  } else if constexpr (kOp == Minimum) {
+    return a < b ? a : b;
+  } else if constexpr (kOp == Pow) {
+    return pow_integer(a, b);
+  } else if constexpr (kOp == Fmod) {
+    return modulo_integer(a, b);
+  } else if constexpr (kOp == Rem) {
+    const C r = modulo_integer(a, b);
+    const bool turn = b != C{0} && r != C{0} && (r < C{0}) != (b < C{0});
+    return turn ? static_cast<C>(r + b) : r;
+  } else if constexpr (kOp == FloorDiv) {
+    const C r = modulo_integer(a, b);
+    const C q = divide_integer(a, b);
+    const bool turn = b != C{0} && r != C{0} && (r < C{0}) != (b < C{0});
+    return turn ? static_cast<C>(q - C{1}) : q;
+  } else if constexpr (kOp == BitwiseAnd) {
+    return static_cast<C>(x & y);
+  } else if constexpr (kOp == BitwiseOr) {
+    return static_cast<C>(x | y);
+  } else if constexpr (kOp == BitwiseXor) {
+    return static_cast<C>(x ^ y);
+  } else {
+    // A distance outside the type (negative ones too) shifts everything out.
+    constexpr U kBits = 8 * sizeof(C);
+    const bool far = b < C{0} || y >= kBits;
+    if constexpr (kOp == ShiftLeft) {
+      return far ? C{0} : static_cast<C>(x << (y & (kBits - 1)));
+    } else {
+      static_assert(kOp == ShiftRight);
+      return static_cast<C>(a >> (far ? kBits - 1 : y) >> (far && !kIsSigned<C> ? 1 : 0));
+    }
+  }
+}
+
+template <BinaryOp kOp, class C>
+TL_MATH_FN C binary(C a, C b) {
+  if constexpr (kIsReal<C>) {
+    return binary_real<kOp>(a, b);
+  } else {
+    return binary_integer<kOp>(a, b);
+  }
+}
+
+template <BinaryOp kOp, class C>
+TL_MATH_FN bool binary_flag(C a, C b) {
+  using enum BinaryOp;
+  if constexpr (kOp == Eq) {
+    return a == b;
+  } else if constexpr (kOp == Ne) {
+    return a != b;
+  } else if constexpr (kOp == Lt) {
+    return a < b;
+  } else if constexpr (kOp == Le) {
+    return a <= b;
+  } else {
+    const bool x = a != C(0), y = b != C(0);
+    if constexpr (kOp == LogicalAnd) {
+      return x & y;
+    } else if constexpr (kOp == LogicalOr) {
+      return x | y;
+    } else {
+      static_assert(kOp == LogicalXor);
+      return x != y;
+    }
+  }
+}
+
+// ---- with two numbers
+
+// x m + a, rounded once
+template <class C>
+TL_MATH_FN C affine(C x, C m, C a) {
+  if constexpr (kIsReal<C>) {
+    return fma(x, m, a);
+  } else {
+    return binary_integer<BinaryOp::Add>(binary_integer<BinaryOp::Mul>(x, m), a);
+  }
+}
+// max(x, low), then min with high: high where low is above it. NaN stays, and a NaN bound gives
+// NaN.
+template <class C>
+TL_MATH_FN C clamp(C x, C low, C high) {
+  return binary<BinaryOp::Minimum>(binary<BinaryOp::Maximum>(x, low), high);
+}
+
+}  // namespace tl::functors

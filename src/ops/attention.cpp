@@ -1,0 +1,132 @@
+#include "tl/ops/attention.h"
+
+#include <cmath>
+
+#include "ops/check.h"
+#include "ops/cpu/attention.h"
+#include "ops/gpu/attention.h"
+#include "ops/rows.h"
+#include "tl/ops/copy.h"
+
+namespace tl {
+namespace {
+
+constexpr std::string_view kOp = "attention";
+
+void check_shapes(const Tensor& q, const Tensor& k, const Tensor& v,
+                  const AttentionOptions& options) {
+  ops::expect_rank(kOp, "q", q, 4);
+  ops::expect_rank(kOp, "k", k, 4);
+  ops::expect_rank(kOp, "v", v, 4);
+  const std::int64_t heads = q.shape()[1], kv_heads = k.shape()[1];
+  const bool shared = kv_heads == heads || (kv_heads > 0 && heads % kv_heads == 0);
+  if (k.shape()[0] != q.shape()[0] || v.shape()[0] != q.shape()[0] || !shared ||
+      v.shape()[1] != kv_heads || k.shape()[3] != q.shape()[3] || v.shape()[2] != k.shape()[2]) {
+    throw Error(ErrorKind::ShapeMismatch, kOp, "q ", q.shape(), ", k ", k.shape(), " and v ",
+                v.shape(), " do not fit together");
+  }
+  if (options.mask.has_value()) {
+    const Shape wanted{q.shape()[0], heads, q.shape()[2], k.shape()[2]};
+    if (options.mask->rank() > 4 ||
+        broadcast_shapes(kOp, options.mask->shape(), wanted) != wanted) {
+      throw Error(ErrorKind::ShapeMismatch, kOp, "a mask of shape ", options.mask->shape(),
+                  " does not broadcast to ", wanted);
+    }
+  }
+  if (options.slopes.has_value() && options.slopes->shape() != Shape{heads}) {
+    throw Error(ErrorKind::ShapeMismatch, kOp, "slopes have shape ", options.slopes->shape(),
+                ", and q has shape ", q.shape());
+  }
+}
+
+void check_kinds(const Tensor& q, const Tensor& k, const Tensor& v,
+                 const AttentionOptions& options) {
+  ops::expect_same_device(kOp, q, k);
+  ops::expect_same_device(kOp, q, v);
+  if (options.mask.has_value()) ops::expect_same_device(kOp, q, *options.mask);
+  if (options.slopes.has_value()) ops::expect_same_device(kOp, q, *options.slopes);
+  ops::expect_float(kOp, q);
+  ops::expect_same_dtype(kOp, q, k);
+  ops::expect_same_dtype(kOp, q, v);
+  if (options.slopes.has_value()) ops::expect_same_dtype(kOp, q, *options.slopes);
+  if (options.mask.has_value()) {
+    const DType kind = options.mask->dtype();
+    if (kind != DType::U8 && kind != DType::Bool && kind != q.dtype()) {
+      throw Error(ErrorKind::DTypeMismatch, kOp, "a mask is u8, bool or ", q.dtype(), ", not ",
+                  kind);
+    }
+  }
+}
+
+}  // namespace
+
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options) {
+  check_shapes(q, k, v, options);
+  if (options.softcap < 0 || !std::isfinite(options.softcap)) {
+    throw Error(ErrorKind::BadArgument, kOp, "softcap is 0 or positive, not ", options.softcap);
+  }
+  if (options.window.has_value() && *options.window < 0) {
+    throw Error(ErrorKind::BadArgument, kOp, "a window of ", *options.window, " keys");
+  }
+  check_kinds(q, k, v, options);
+
+  const Shape shape{q.shape()[0], q.shape()[1], q.shape()[2], v.shape()[3]};
+  if (element_count(kOp, shape) == 0 || k.shape()[2] == 0) {
+    return Tensor::zeros(shape, q.dtype(), q.device());
+  }
+  Tensor out = Tensor::uninitialized(shape, q.dtype(), q.device());
+  const std::int64_t depth = q.shape()[3];
+  const Tensor mask = options.mask.has_value()
+                          ? options.mask->broadcast_as({shape[0], shape[1], shape[2], k.shape()[2]})
+                          : Tensor();
+  const Tensor slopes = options.slopes.has_value() ? contiguous(*options.slopes) : Tensor();
+  const ops::AttentionArguments arguments{
+      .q = &q,
+      .k = &k,
+      .v = &v,
+      .mask = options.mask.has_value() ? &mask : nullptr,
+      .slopes = options.slopes.has_value() ? &slopes : nullptr,
+      .scale = options.scale.value_or(
+          1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(depth, 1)))),
+      .softcap = options.softcap,
+      .window = options.window.value_or(-1),
+      .causal = options.causal};
+  if (q.location().is_cpu()) {
+    cpu::attention(arguments, out);
+  } else {
+    gpu::attention(arguments, out);
+  }
+  return out;
+}
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                 const std::optional<Tensor>& mask, bool causal, std::optional<double> scale,
+                 double softcap, std::optional<std::int64_t> window,
+                 const std::optional<Tensor>& slopes) {
+  return scaled_dot_product_attention(q, k, v,
+                                      {.mask = mask,
+                                       .causal = causal,
+                                       .window = window,
+                                       .scale = scale,
+                                       .softcap = softcap,
+                                       .slopes = slopes});
+}
+
+namespace ops {
+
+std::span<const OpRow> attention_rows() {
+  static constexpr OpRow kRows[] = {
+      {"attention", "attention",
+       "(q, k, v, mask = none, causal = false, scale = none, softcap = 0.0, window = none, "
+       "slopes = none)",
+       kFloatSet,
+       "softmax(q k^T * scale) v for q (b, h, t, d), k (b, h_kv, s, d) and v (b, h_kv, s, dv).",
+       call<&attention>},
+  };
+  return kRows;
+}
+
+}  // namespace ops
+
+}  // namespace tl

@@ -1,0 +1,23 @@
+// What both devices are told about a rotation.
+#pragma once
+
+#include <string_view>
+
+#include "tl/tensor/tensor.h"
+
+namespace tl::ops {
+
+// `in` and `out` are both seen as (b, h, t, d), whatever their strides.
+struct RopeArguments {
+  std::string_view op;
+  Layout in;
+  Layout out;
+  std::int64_t rotated = 0;  // elements of each head, even
+  bool interleaved = false;
+  const Tensor* cosines = nullptr;  // contiguous (rows, rotated / 2)
+  const Tensor* sines = nullptr;
+  std::int64_t batch_rows = 0;        // rows of the tables between batches; 0: the same for all
+  const Tensor* positions = nullptr;  // contiguous (t) or (b, t); may be null
+};
+
+}  // namespace tl::ops
