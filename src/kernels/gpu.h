@@ -122,6 +122,10 @@ GPU_INLINE Bits64 warp_ballot(bool predicate) { return __ballot_sync(kAllLanes, 
 GPU_INLINE unsigned count_bits(Bits32 b) { return static_cast<unsigned>(__popc(b)); }
 GPU_INLINE unsigned count_bits(Bits64 b) { return static_cast<unsigned>(__popcll(b)); }
 
+// Instructions before this stay before it. AMD's scheduler else takes ballots of a whole unrolled
+// loop together, which are more masks than there are registers.
+GPU_INLINE void keep_order() {}
+
 GPU_INLINE float atomic_add(float* p, float v) { return atomicAdd(p, v); }
 GPU_INLINE int atomic_add(int* p, int v) { return atomicAdd(p, v); }
 GPU_INLINE Bits32 atomic_add(Bits32* p, Bits32 v) { return atomicAdd(p, v); }
@@ -271,6 +275,7 @@ GPU_INLINE Bits64 warp_ballot(bool predicate) { return __builtin_amdgcn_ballot_w
 #else
 GPU_INLINE Bits64 warp_ballot(bool predicate) { return __builtin_amdgcn_ballot_w32(predicate); }
 #endif
+GPU_INLINE void keep_order() { __builtin_amdgcn_sched_barrier(0); }
 
 template <class T>
 GPU_INLINE T atomic_add(T* p, T v) {
@@ -372,6 +377,7 @@ GPU_INLINE Bits32 shuffle_word(Bits32 word, unsigned source) {
   return static_cast<Bits32>(gpu_host_api->shuffle(word, source));
 }
 GPU_INLINE Bits64 warp_ballot(bool predicate) { return gpu_host_api->ballot(predicate); }
+GPU_INLINE void keep_order() {}
 
 template <class T>
 GPU_INLINE T atomic_add(T* p, T v) {

@@ -10,6 +10,9 @@ namespace tl::kernels {
 // Elements that a block sorts.
 TL_FN Index sort_tile(int bytes) { return bytes == 8 ? 2048 : 4096; }
 
+// So few in all need not be spread over as many places.
+inline constexpr int kFewSorted = 1024;
+
 // Digits by which keys are sorted: one per thread of a block.
 inline constexpr int kSortDigits = 256;
 
@@ -23,6 +26,7 @@ struct SortArgs {
   Index out_cols;     // distance between the rows of the output
   FastDiv by_cols;    // where a block has several rows
   unsigned rows_per_tile;
+  unsigned few;       // 1: no block has more than kFewSorted elements
   unsigned in_keys;   // 1: the input is keys with their indices, else elements
   unsigned out_keys;  // 1: so is the output
   unsigned shift;     // of the digit, where digits have a launch each

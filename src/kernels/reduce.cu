@@ -71,25 +71,34 @@ GPU_INLINE T element(Number<T> x) {
 // exp and log of doubles, which not every compiler has. Errors stay below 2 ulp.
 //
 // exp: x = k ln 2 + r with |r| <= ln(2) / 2; the Taylor series of degree 13 ends below 2^-57.
+// Rolled, with divisions, it leaves registers to kernels that need a logarithm, too.
+template <bool kRolled = false>
 GPU_INLINE double exponential(double x) {
-  if (!(x < 709.79)) return x != x ? x : __builtin_bit_cast(double, 0x7ff0000000000000ull);
-  if (x < -745.2) return 0;
+  if (x != x) return x;
   const double k = math::rint(x * 1.4426950408889634);
+  if (k > 1024) return __builtin_bit_cast(double, 0x7ff0000000000000ull);
+  if (k < -1075) return 0;
   const double r = math::fma(-k, 1.9082149292705877e-10, math::fma(-k, 0.6931471803691238, x));
-  double sum = 1.0 / 6227020800;
-  sum = math::fma(sum, r, 1.0 / 479001600);
-  sum = math::fma(sum, r, 1.0 / 39916800);
-  sum = math::fma(sum, r, 1.0 / 3628800);
-  sum = math::fma(sum, r, 1.0 / 362880);
-  sum = math::fma(sum, r, 1.0 / 40320);
-  sum = math::fma(sum, r, 1.0 / 5040);
-  sum = math::fma(sum, r, 1.0 / 720);
-  sum = math::fma(sum, r, 1.0 / 120);
-  sum = math::fma(sum, r, 1.0 / 24);
-  sum = math::fma(sum, r, 1.0 / 6);
-  sum = math::fma(sum, r, 0.5);
-  sum = math::fma(sum, r, 1.0);
-  sum = math::fma(sum, r, 1.0);
+  double sum = 1;
+  if constexpr (kRolled) {
+    GPU_ROLLED
+    for (int n = 13; n > 0; --n) sum = math::fma(sum, r / n, 1.0);
+  } else {
+    sum = 1.0 / 6227020800;
+    sum = math::fma(sum, r, 1.0 / 479001600);
+    sum = math::fma(sum, r, 1.0 / 39916800);
+    sum = math::fma(sum, r, 1.0 / 3628800);
+    sum = math::fma(sum, r, 1.0 / 362880);
+    sum = math::fma(sum, r, 1.0 / 40320);
+    sum = math::fma(sum, r, 1.0 / 5040);
+    sum = math::fma(sum, r, 1.0 / 720);
+    sum = math::fma(sum, r, 1.0 / 120);
+    sum = math::fma(sum, r, 1.0 / 24);
+    sum = math::fma(sum, r, 1.0 / 6);
+    sum = math::fma(sum, r, 0.5);
+    sum = math::fma(sum, r, 1.0);
+    sum = math::fma(sum, r, 1.0);
+  }
   // 2^k in two factors: k reaches from -1075 to 1024.
   const int half = static_cast<int>(k) / 2;
   const int rest = static_cast<int>(k) - half;
@@ -101,17 +110,20 @@ GPU_INLINE float exponential(float x) { return math::exp(x); }
 
 // log: x = 2^k m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh(s), s = (m - 1) / (m + 1), by its
 // series, which ends below 2^-57 of s.
+template <bool kSubnormals = true>
 GPU_INLINE double logarithm(double x) {
   if (!(x > 0)) {
     return __builtin_bit_cast(double, x == 0 ? 0xfff0000000000000ull : 0x7ff8000000000000ull);
   }
-  if (x > 1.7976931348623157e308) return x;
   int k = 0;
-  if (x < 2.2250738585072014e-308) {  // subnormal
-    x *= 18014398509481984.0;         // 2^54
-    k = -54;
+  if constexpr (kSubnormals) {
+    if (x < 2.2250738585072014e-308) {
+      x *= 18014398509481984.0;  // 2^54
+      k = -54;
+    }
   }
   Bits64 word = __builtin_bit_cast(Bits64, x);
+  if ((word >> 52) == 0x7ff) return x;  // infinity
   k += static_cast<int>(word >> 52) - 1023;
   word = (word & 0xfffffffffffffull) | 0x3ff0000000000000ull;
   double m = __builtin_bit_cast(double, word);
@@ -121,26 +133,20 @@ GPU_INLINE double logarithm(double x) {
   }
   const double s = (m - 1) / (m + 1);
   const double z = s * s;
-  double sum = 2.0 / 23;
-  sum = math::fma(sum, z, 2.0 / 21);
-  sum = math::fma(sum, z, 2.0 / 19);
-  sum = math::fma(sum, z, 2.0 / 17);
-  sum = math::fma(sum, z, 2.0 / 15);
-  sum = math::fma(sum, z, 2.0 / 13);
-  sum = math::fma(sum, z, 2.0 / 11);
-  sum = math::fma(sum, z, 2.0 / 9);
-  sum = math::fma(sum, z, 2.0 / 7);
-  sum = math::fma(sum, z, 2.0 / 5);
-  sum = math::fma(sum, z, 2.0 / 3);
+  // Rolled, with divisions: two dozen constants in registers would be too many.
+  double sum = 0;
+  GPU_ROLLED
+  for (int odd = 23; odd > 1; odd -= 2) sum = math::fma(sum, z, 2.0 / odd);
   const double tail = math::fma(static_cast<double>(k), 1.9082149292705877e-10, s * z * sum);
   return math::fma(static_cast<double>(k), 0.6931471803691238, 2 * s + tail);
 }
 GPU_INLINE float logarithm(float x) { return math::log(x); }
 
-// x^p for x >= 0
+// x^p for x >= 0 that is an element of T, and so not subnormal unless T is double.
+template <class T>
 GPU_INLINE double power(double x, double p) {
   if (x == 0) return p > 0 ? 0 : __builtin_bit_cast(double, 0x7ff0000000000000ull);
-  return exponential(p * logarithm(x));
+  return exponential<true>(p * logarithm<bits::kSame<T, double>>(x));
 }
 
 // ---- reductions
@@ -340,17 +346,21 @@ template <class T>
 struct NormOf {
   using In = T;
   using Kept = Number<T>;
-  GPU_INLINE static Kept start(const ReduceArgs&) { return 0; }
+  GPU_INLINE static Kept start(const ReduceArgs& args) {
+    return args.mode == ReduceMode::Smallest ? static_cast<Kept>(math::kInfinity) : Kept(0);
+  }
   template <int kCount, class At>
   GPU_INLINE static void take(Kept& kept, const T (&x)[kCount], const ReduceArgs& args, At) {
     Kept y[kCount];
     for (int k = 0; k < kCount; ++k) y[k] = math::abs(number(x[k]));
-    if (args.mode == ReduceMode::Largest) {
-      for (int k = 0; k < kCount; ++k) kept = math::max(kept, y[k]);
+    if (args.mode == ReduceMode::Largest || args.mode == ReduceMode::Smallest) {
+      for (int k = 0; k < kCount; ++k) kept = join(kept, y[k], args);
       return;
     }
     if (args.mode == ReduceMode::Square) {
       for (int k = 0; k < kCount; ++k) y[k] *= y[k];
+    } else if (args.mode == ReduceMode::Nonzero) {
+      for (int k = 0; k < kCount; ++k) y[k] = y[k] != 0 ? Kept(1) : Kept(0);
     }
     for (int width = kCount / 2; width > 0; width /= 2) {
       for (int k = 0; k < width; ++k) y[k] += y[k + width];
@@ -358,7 +368,9 @@ struct NormOf {
     kept += y[0];
   }
   GPU_INLINE static Kept join(Kept a, Kept b, const ReduceArgs& args) {
-    return args.mode == ReduceMode::Largest ? math::max(a, b) : a + b;
+    return args.mode == ReduceMode::Largest    ? math::max(a, b)
+           : args.mode == ReduceMode::Smallest ? math::min(a, b)
+                                               : a + b;
   }
   GPU_INLINE static void store(void* out, Index i, Kept kept, const ReduceArgs& args) {
     if (args.mode == ReduceMode::Square) kept = math::sqrt(kept);
@@ -371,27 +383,15 @@ template <class T>
 struct PowerOf {
   using In = T;
   using Kept = double;
-  GPU_INLINE static Kept start(const ReduceArgs& args) {
-    return args.mode == ReduceMode::Smallest ? static_cast<double>(math::kInfinity) : 0;
-  }
+  GPU_INLINE static Kept start(const ReduceArgs&) { return 0; }
   template <int kCount, class At>
   GPU_INLINE static void take(Kept& kept, const T (&x)[kCount], const ReduceArgs& args, At) {
     static_assert(kCount == 1);
-    const double y = math::abs(static_cast<double>(number(x[0])));
-    if (args.mode == ReduceMode::Smallest) {
-      kept = math::min(kept, y);
-    } else if (args.mode == ReduceMode::Nonzero) {
-      kept += y != 0 ? 1 : 0;
-    } else {
-      kept += power(y, args.scalar);
-    }
+    kept += power<T>(math::abs(static_cast<double>(number(x[0]))), args.scalar);
   }
-  GPU_INLINE static Kept join(Kept a, Kept b, const ReduceArgs& args) {
-    return args.mode == ReduceMode::Smallest ? math::min(a, b) : a + b;
-  }
+  GPU_INLINE static Kept join(Kept a, Kept b, const ReduceArgs&) { return a + b; }
   GPU_INLINE static void store(void* out, Index i, Kept kept, const ReduceArgs& args) {
-    if (args.mode == ReduceMode::Power) kept = power(kept, 1 / args.scalar);
-    static_cast<T*>(out)[i] = convert<T>(kept);
+    static_cast<T*>(out)[i] = convert<T>(power<double>(kept, 1 / args.scalar));
   }
 };
 
@@ -611,18 +611,31 @@ struct MultiplyUp {
   GPU_INLINE N operator()(N a, N b) const { return a * b; }
 };
 
-// Lines that lie side by side in both tensors. A warp takes 16 elements per lane at a time, as
-// vectors that neighbouring lanes load from neighbouring places; a line belongs to one warp, or to
-// a block whose warps take such pieces in turn. Where a line has several blocks, `totals` has the
-// sum of each block's part.
+// Adds to `sum` those of the lanes before.
+template <class S>
+GPU_INLINE typename S::N scan_warp(typename S::N sum) {
+  const S join;
+  GPU_ROLLED  // unrolled, the comparisons below are more masks than fit registers
+      for (unsigned apart = 1; apart < kWarp; apart *= 2) {
+    const auto other = shuffle(sum, lane() >= apart ? lane() - apart : lane());
+    if (lane() >= apart) sum = join(other, sum);
+  }
+  return sum;
+}
+
+// Lines that lie side by side in both tensors. A warp takes a piece of several elements per lane at
+// a time, as vectors that neighbouring lanes load from neighbouring places; the end of a line,
+// which is no whole piece, goes element by element. A line belongs to one warp, or to a block whose
+// warps take pieces in turn. Where a line has several blocks, `totals` has the sum of each block's
+// part.
 template <class S>
 GPU_INLINE void scan_rows(const typename S::In* in, typename S::In* out,
                           const typename S::N* totals, const ScanArgs& args) {
   using T = typename S::In;
   using N = typename S::N;
   constexpr int kEach = 16 / sizeof(T);
-  constexpr int kSteps = 16 / kEach;
-  constexpr Index kPiece = kWarp * 16;
+  constexpr int kSteps = sizeof(T) >= 4 ? 4 : 1;
+  constexpr Index kPiece = static_cast<Index>(kWarp) * kEach * kSteps;
   constexpr unsigned kWarps = kThreads / kWarp;
   GPU_SHARED N sums[kWarps];
   const S join;
@@ -641,7 +654,7 @@ GPU_INLINE void scan_rows(const typename S::In* in, typename S::In* out,
     const Offsets<2> at = offsets(args.lines, line);
     const T* x = in + at.at[0];
     T* y = out + at.at[1];
-    const bool whole = is_vec_aligned<kEach>(x + begin) && is_vec_aligned<kEach>(y + begin);
+    const bool vectors = is_vec_aligned<kEach>(x + begin) && is_vec_aligned<kEach>(y + begin);
 
     N carry = S::start();
     if (totals != nullptr) {
@@ -653,29 +666,36 @@ GPU_INLINE void scan_rows(const typename S::In* in, typename S::In* out,
     }
     GPU_ROLLED
     for (Index base = begin; base < end; base += alone ? kPiece : kPiece * kWarps) {
-      const Index from = base + (alone ? 0 : warp_index() * kPiece) + lane() * kEach;
-      N value[kSteps][kEach];
-      for (int s = 0; s < kSteps; ++s) {
-        const Index p = from + s * static_cast<Index>(kWarp) * kEach;
-        if (whole && p + kEach <= end) {
-          const Vec<T, kEach> vec = load_vec<kEach>(x + p);
-          for (int k = 0; k < kEach; ++k) value[s][k] = number(vec.get(k));
-        } else {
-          for (int k = 0; k < kEach; ++k) value[s][k] = p + k < end ? number(x[p + k]) : S::start();
+      const Index from = base + (alone ? 0 : warp_index() * kPiece);
+      const bool whole = from + kPiece <= end;
+      N value[kSteps][kEach] = {};
+      N running = S::start();  // of this warp's piece
+      if (whole) {
+        const T* piece = x + from + lane() * kEach;
+        GPU_UNROLLED
+        for (int s = 0; s < kSteps; ++s) {
+          const T* here = piece + s * static_cast<int>(kWarp) * kEach;
+          if (vectors) {
+            const Vec<T, kEach> vec = load_vec<kEach>(here);
+            for (int k = 0; k < kEach; ++k) value[s][k] = number(vec.get(k));
+          } else {
+            for (int k = 0; k < kEach; ++k) value[s][k] = number(here[k]);
+          }
         }
-      }
-      N running = S::start();
-      for (int s = 0; s < kSteps; ++s) {
-        for (int k = 1; k < kEach; ++k) value[s][k] = join(value[s][k - 1], value[s][k]);
-        N sum = value[s][kEach - 1];  // of this lane and those before it
-        for (unsigned apart = 1; apart < kWarp; apart *= 2) {
-          const N other = shuffle(sum, lane() >= apart ? lane() - apart : lane());
-          if (lane() >= apart) sum = join(other, sum);
+        GPU_UNROLLED
+        for (int s = 0; s < kSteps; ++s) {
+          for (int k = 1; k < kEach; ++k) value[s][k] = join(value[s][k - 1], value[s][k]);
+          const N sum = scan_warp<S>(value[s][kEach - 1]);
+          const N before = shuffle(sum, lane() > 0 ? lane() - 1 : 0);
+          const N lead = lane() > 0 ? join(running, before) : running;
+          for (int k = 0; k < kEach; ++k) value[s][k] = join(lead, value[s][k]);
+          running = join(running, shuffle(sum, kWarp - 1));
+          keep_order();
         }
-        const N before = shuffle(sum, lane() > 0 ? lane() - 1 : 0);
-        const N lead = lane() > 0 ? join(running, before) : running;
-        for (int k = 0; k < kEach; ++k) value[s][k] = join(lead, value[s][k]);
-        running = join(running, shuffle(sum, kWarp - 1));
+      } else {
+        GPU_ROLLED
+        for (Index i = from + lane(); i < end; i += kWarp) running = join(running, number(x[i]));
+        running = warp_reduce(running, join);
       }
       N lead = carry;
       if (alone) {
@@ -690,16 +710,26 @@ GPU_INLINE void scan_rows(const typename S::In* in, typename S::In* out,
         }
         barrier();
       }
-      for (int s = 0; s < kSteps; ++s) {
-        const Index p = from + s * static_cast<Index>(kWarp) * kEach;
-        if (whole && p + kEach <= end) {
-          Vec<T, kEach> vec;
-          for (int k = 0; k < kEach; ++k) vec.set(k, element<T>(join(lead, value[s][k])));
-          store_vec(y + p, vec);
-        } else {
-          for (int k = 0; k < kEach; ++k) {
-            if (p + k < end) y[p + k] = element<T>(join(lead, value[s][k]));
+      if (whole) {
+        T* piece = y + from + lane() * kEach;
+        GPU_UNROLLED
+        for (int s = 0; s < kSteps; ++s) {
+          T* here = piece + s * static_cast<int>(kWarp) * kEach;
+          if (vectors) {
+            Vec<T, kEach> vec;
+            for (int k = 0; k < kEach; ++k) vec.set(k, element<T>(join(lead, value[s][k])));
+            store_vec(here, vec);
+          } else {
+            for (int k = 0; k < kEach; ++k) here[k] = element<T>(join(lead, value[s][k]));
           }
+        }
+      } else {
+        GPU_ROLLED
+        for (Index start = from; start < end; start += kWarp) {
+          const Index i = start + lane();
+          const N sum = join(lead, scan_warp<S>(i < end ? number(x[i]) : S::start()));
+          if (i < end) y[i] = element<T>(sum);
+          lead = shuffle(sum, kWarp - 1);
         }
       }
     }

@@ -13,6 +13,7 @@
 #include "gpu.h"
 #include "gpu_sort.h"
 
+using tl::kernels::kFewSorted;
 using tl::kernels::kSortDigits;
 using tl::kernels::Order;
 using tl::kernels::sort_tile;
@@ -57,22 +58,17 @@ GPU_INLINE Bits32 sum_before(Bits32 value, Bits32& total) {
 }
 
 // Elements in the registers of a block: number i of a thread is at position(i), so that a warp has
-// its elements in order. Only the first `count` exist, and `per_thread` are enough for them.
-template <class K>
+// its elements in order. Where there are fewer, what is left over has the largest key and comes
+// after them in every order.
+template <class K, int kEach>
 struct Tile {
-  static constexpr int kItems = static_cast<int>(sort_tile(sizeof(K)) / kThreads);
+  static constexpr int kItems = kEach;
   K key[kItems];
   Bits32 load[kItems];  // travels with the key
   unsigned rank[kItems];
-  unsigned count;
-  unsigned per_thread;
 
-  GPU_INLINE void set_count(unsigned n) {
-    count = n;
-    per_thread = (n + kThreads - 1) / kThreads;
-  }
-  GPU_INLINE unsigned position(int i) const {
-    return (warp_index() * per_thread + static_cast<unsigned>(i)) * kWarp + lane();
+  GPU_INLINE static unsigned position(int i) {
+    return (warp_index() * kItems + static_cast<unsigned>(i)) * kWarp + lane();
   }
 
   // Fills rank[]: positions in the order of digit_of(i), ties in the order they are in. `counters`
@@ -85,12 +81,10 @@ struct Tile {
     barrier();
     Bits32* mine = counters + warp_index() * kSortDigits;
     const LaneMask below = (LaneMask{1} << lane()) - 1;
+    GPU_UNROLLED
     for (int i = 0; i < kItems; ++i) {
-      if (static_cast<unsigned>(i) >= per_thread) break;
-      const bool live = position(i) < count;
       const unsigned digit = digit_of(i);
-      LaneMask peers = lanes_where(live);
-      if (!live) peers = ~peers;
+      LaneMask peers = static_cast<LaneMask>(~0ull);
       for (int bit = 0; bit < 8; ++bit) {
         const bool set = (digit >> bit & 1) != 0;
         const LaneMask others = lanes_where(set);
@@ -99,9 +93,10 @@ struct Tile {
       // The first of the lanes with this digit counts them all.
       const LaneMask lowest = peers & (~peers + 1);
       Bits32 seen = 0;
-      if (live && (peers & below) == 0) seen = atomic_add(&mine[digit], count_bits(peers));
+      if ((peers & below) == 0) seen = atomic_add(&mine[digit], count_bits(peers));
       seen = shuffle(seen, count_bits(static_cast<LaneMask>(lowest - 1)));
       rank[i] = seen + count_bits(static_cast<LaneMask>(peers & below));
+      keep_order();
     }
     barrier();
     Bits32 sum = 0;
@@ -114,8 +109,9 @@ struct Tile {
     const Bits32 start = sum_before(sum, total);
     for (unsigned w = 0; w < kWarps; ++w) counters[w * kSortDigits + t] += start;
     barrier();
+    GPU_UNROLLED
     for (int i = 0; i < kItems; ++i) {
-      if (static_cast<unsigned>(i) < per_thread) rank[i] += mine[digit_of(i)];
+      rank[i] += mine[digit_of(i)];
     }
     return start;
   }
@@ -130,37 +126,49 @@ GPU_INLINE K element_of(const Order& order, K key, const K* source, Bits32 index
   return bits_of_key(order, key);
 }
 
+// What sort_tiles has in shared memory.
 template <class K>
-GPU_INLINE void sort_tiles(const K* in, const Bits32* in_index, const K* source, K* out,
-                           Bits32* out_index, const SortArgs& args) {
+struct Room {
+  K keys[sort_tile(sizeof(K))];
+  Bits16 places[sort_tile(sizeof(K))];
+  Bits32 counters[kWarps * kSortDigits];
+  Order order;  // here it takes no registers while digits are sorted
+};
+
+// kItems elements per thread are enough for every tile.
+template <int kItems, class K>
+GPU_INLINE void sort_tiles_of(Room<K>& room, const K* in, const Bits32* in_index, const K* source,
+                              K* out, Bits32* out_index, const SortArgs& args) {
   constexpr unsigned kTile = static_cast<unsigned>(sort_tile(sizeof(K)));
-  GPU_SHARED K keys[kTile];
-  GPU_SHARED Bits16 places[kTile];
-  GPU_SHARED Bits32 counters[kWarps * kSortDigits];
+  K* keys = room.keys;
+  Bits16* places = room.places;
+  Bits32* counters = room.counters;
   const Index tiles = args.pieces > 1 ? args.rows * args.pieces
                                       : (args.rows + args.rows_per_tile - 1) / args.rows_per_tile;
   GPU_ROLLED
   for (Index tile_index = block_index(); tile_index < tiles; tile_index += block_count()) {
     Index row = tile_index * args.rows_per_tile;
     Index piece = 0;
-    Index rows_here = args.rows - row < args.rows_per_tile ? args.rows - row : args.rows_per_tile;
-    Index count = rows_here * args.cols;
+    const Index rows_here =
+        args.rows - row < args.rows_per_tile ? args.rows - row : args.rows_per_tile;
+    unsigned count = static_cast<unsigned>(rows_here * args.cols);
     if (args.pieces > 1) {
       row = tile_index / args.pieces;
       piece = tile_index - row * args.pieces;
       const Index left = args.cols - piece * kTile;
-      rows_here = 1;
-      count = left < kTile ? left : kTile;
+      count = static_cast<unsigned>(left < kTile ? left : kTile);
     }
     const Index base = row * args.cols + piece * kTile;
 
-    Tile<K> tile;
-    tile.set_count(static_cast<unsigned>(count));
-    for (int i = 0; i < Tile<K>::kItems; ++i) {
+    Tile<K, kItems> tile;
+    GPU_UNROLLED
+    for (int i = 0; i < kItems; ++i) {
       const unsigned p = tile.position(i);
-      const bool live = static_cast<unsigned>(i) < tile.per_thread && p < tile.count;
-      const K raw = live ? in[base + p] : K{0};
-      tile.key[i] = args.in_keys ? raw : order_key(args.order, raw);
+      tile.key[i] = static_cast<K>(~0ull);
+      if (p < count) {
+        const K raw = in[base + p];
+        tile.key[i] = args.in_keys ? raw : order_key(room.order, raw);
+      }
       tile.load[i] = p;
     }
     const unsigned passes = sizeof(K) + (args.rows_per_tile > 1 ? 1 : 0);
@@ -171,25 +179,26 @@ GPU_INLINE void sort_tiles(const K* in, const Bits32* in_index, const K* source,
           return static_cast<unsigned>(tile.key[i] >> (8 * pass)) & 255u;
         });
       } else {
-        tile.find_ranks(counters, [&](int i) { return args.by_cols.divide(tile.load[i]) & 255u; });
+        tile.find_ranks(counters, [&](int i) {
+          const unsigned r = args.by_cols.divide(tile.load[i]);
+          return r < 255u ? r : 255u;
+        });
       }
-      for (int i = 0; i < Tile<K>::kItems; ++i) {
-        if (static_cast<unsigned>(i) < tile.per_thread && tile.position(i) < tile.count) {
-          keys[tile.rank[i]] = tile.key[i];
-          places[tile.rank[i]] = static_cast<Bits16>(tile.load[i]);
-        }
+      GPU_UNROLLED
+      for (int i = 0; i < kItems; ++i) {
+        keys[tile.rank[i]] = tile.key[i];
+        places[tile.rank[i]] = static_cast<Bits16>(tile.load[i]);
       }
       barrier();
-      for (int i = 0; i < Tile<K>::kItems; ++i) {
-        if (static_cast<unsigned>(i) < tile.per_thread && tile.position(i) < tile.count) {
-          tile.key[i] = keys[tile.position(i)];
-          tile.load[i] = places[tile.position(i)];
-        }
+      GPU_UNROLLED
+      for (int i = 0; i < kItems; ++i) {
+        tile.key[i] = keys[tile.position(i)];
+        tile.load[i] = places[tile.position(i)];
       }
     }
 
     GPU_ROLLED
-    for (unsigned q = thread_index(); q < tile.count; q += kThreads) {
+    for (unsigned q = thread_index(); q < count; q += kThreads) {
       const unsigned r = args.rows_per_tile > 1 ? args.by_cols.divide(q) : 0;
       const Index c = q - r * args.cols;
       if (c >= args.keep) continue;
@@ -202,9 +211,23 @@ GPU_INLINE void sort_tiles(const K* in, const Bits32* in_index, const K* source,
       const K key = keys[q];
       out[to] = args.out_keys
                     ? key
-                    : element_of(args.order, key, source + (row + r) * args.source_cols, index);
+                    : element_of(room.order, key, source + (row + r) * args.source_cols, index);
     }
     barrier();  // before the next tile overwrites what is read here
+  }
+}
+
+template <class K>
+GPU_INLINE void sort_tiles(const K* in, const Bits32* in_index, const K* source, K* out,
+                           Bits32* out_index, const SortArgs& args) {
+  GPU_SHARED Room<K> room;
+  if (thread_index() == 0) room.order = args.order;
+  barrier();
+  if (args.few) {
+    sort_tiles_of<kFewSorted / kThreads>(room, in, in_index, source, out, out_index, args);
+  } else {
+    sort_tiles_of<sort_tile(sizeof(K)) / kThreads>(room, in, in_index, source, out, out_index,
+                                                   args);
   }
 }
 
@@ -260,6 +283,7 @@ GPU_INLINE void sort_scatter(const K* in, const Bits32* in_index, const K* sourc
                              Bits32* out_index, const Bits32* counts, const Bits32* totals,
                              const SortArgs& args) {
   constexpr unsigned kTile = static_cast<unsigned>(sort_tile(sizeof(K)));
+  constexpr int kItems = kTile / kThreads;
   GPU_SHARED K keys[kTile];
   GPU_SHARED Bits32 indices[kTile];
   GPU_SHARED Bits32 counters[kWarps * kSortDigits];
@@ -272,16 +296,18 @@ GPU_INLINE void sort_scatter(const K* in, const Bits32* in_index, const K* sourc
     const Index left = args.cols - piece * kTile;
     const Index base = row * args.cols + piece * kTile;
 
-    Tile<K> tile;
-    tile.set_count(static_cast<unsigned>(left < kTile ? left : kTile));
-    for (int i = 0; i < Tile<K>::kItems; ++i) {
+    const unsigned count = static_cast<unsigned>(left < kTile ? left : kTile);
+    Tile<K, kItems> tile;
+    GPU_UNROLLED
+    for (int i = 0; i < kItems; ++i) {
       const unsigned p = tile.position(i);
-      const bool live = static_cast<unsigned>(i) < tile.per_thread && p < tile.count;
-      const K raw = live ? in[base + p] : K{0};
-      tile.key[i] = args.in_keys ? raw : order_key(args.order, raw);
-      tile.load[i] = !live                 ? 0
-                     : in_index != nullptr ? in_index[base + p]
-                                           : static_cast<Bits32>(piece * kTile + p);
+      tile.key[i] = static_cast<K>(~0ull);
+      if (p < count) {
+        const K raw = in[base + p];
+        tile.key[i] = args.in_keys ? raw : order_key(args.order, raw);
+      }
+      tile.load[i] = static_cast<Bits32>(piece * kTile + p);
+      if (in_index != nullptr && p < count) tile.load[i] = in_index[base + p];
     }
     const unsigned start = tile.find_ranks(
         counters, [&](int i) { return static_cast<unsigned>(tile.key[i] >> args.shift) & 255u; });
@@ -289,15 +315,14 @@ GPU_INLINE void sort_scatter(const K* in, const Bits32* in_index, const K* sourc
     Bits32 total = 0;
     const Bits32 digit_start = sum_before(totals[row * kSortDigits + t], total);
     targets[t] = digit_start + counts[(row * kSortDigits + t) * args.pieces + piece] - start;
-    for (int i = 0; i < Tile<K>::kItems; ++i) {
-      if (static_cast<unsigned>(i) < tile.per_thread && tile.position(i) < tile.count) {
-        keys[tile.rank[i]] = tile.key[i];
-        indices[tile.rank[i]] = tile.load[i];
-      }
+    GPU_UNROLLED
+    for (int i = 0; i < kItems; ++i) {
+      keys[tile.rank[i]] = tile.key[i];
+      indices[tile.rank[i]] = tile.load[i];
     }
     barrier();
     GPU_ROLLED
-    for (unsigned q = t; q < tile.count; q += kThreads) {
+    for (unsigned q = t; q < count; q += kThreads) {
       const K key = keys[q];
       const Bits32 index = indices[q];
       const Bits32 place = targets[static_cast<unsigned>(key >> args.shift) & 255u] + q;

@@ -230,11 +230,13 @@ Tensor norm(const Tensor& x, const Dims& dims, double p, bool keepdim) {
     plan.mode = ReduceMode::Square;
   } else if (std::isinf(p) && p > 0) {
     plan.mode = ReduceMode::Largest;
+  } else if (std::isinf(p)) {
+    plan.mode = ReduceMode::Smallest;
+  } else if (p == 0) {
+    plan.mode = ReduceMode::Nonzero;
   } else {
     plan.op = ReduceOp::Power;
-    plan.mode = p == 0          ? ReduceMode::Nonzero
-                : std::isinf(p) ? ReduceMode::Smallest
-                                : ReduceMode::Power;
+    plan.mode = ReduceMode::Power;
   }
   if (std::isinf(p)) expect_elements("norm", x, over);
   ops::expect_float("norm", x);

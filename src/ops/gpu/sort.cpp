@@ -13,7 +13,7 @@ using kernels::kSortDigits;
 using kernels::SortArgs;
 
 // Rows of up to this many elements share a block.
-constexpr std::int64_t kShortRow = 1024;
+constexpr std::int64_t kShortRow = 2048;
 // Blocks loop over what is left.
 constexpr std::int64_t kMostBlocks = 1 << 20;
 
@@ -71,6 +71,7 @@ class Sorter {
           std::min<std::int64_t>({tile_ / args_.cols, kSortDigits, args_.rows}));
       args_.by_cols = kernels::make_fast_div(static_cast<unsigned>(args_.cols));
     }
+    args_.few = args_.rows_per_tile * args_.cols <= kernels::kFewSorted ? 1 : 0;
     sort_tiles(input, values_, indices_, divide_up(args_.rows, args_.rows_per_tile));
   }
 
