@@ -15,13 +15,15 @@
 // others: needs_more(x), quick(x), thorough(x).
 //
 // Includes nothing of a system and is embedded as source for the run-time compilers. In kernels
-// gpu.h comes first and brings TL_MATH_FN and the primitives; a host compiler gets both here.
+// gpu.h comes first and brings TL_MATH_FN, TL_MATH_TABLE and the primitives; a host compiler gets
+// both here.
 #pragma once
 
 #include "gpu_args.h"  // multiply_high
 
 #ifndef TL_MATH_FN
 #define TL_MATH_FN inline __attribute__((always_inline))
+#define TL_MATH_TABLE inline constexpr
 
 namespace tl::primitive {
 
@@ -471,31 +473,32 @@ TL_MATH_FN Angle<T> reduce_angle(T x) {
   return {r, low, integer_of(rounded)};
 }
 
+// The bits of 2 / pi, after 64 that are 0
+TL_MATH_TABLE Bits64 kTwoOverPiBits[20] = {0,
+                                           0xa2f9836e4e441529ull,
+                                           0xfc2757d1f534ddc0ull,
+                                           0xdb6295993c439041ull,
+                                           0xfe5163abdebbc561ull,
+                                           0xb7246e3a424dd2e0ull,
+                                           0x06492eea09d1921cull,
+                                           0xfe1deb1cb129a73eull,
+                                           0xe88235f52ebb4484ull,
+                                           0xe99c7026b45f7e41ull,
+                                           0x3991d639835339f4ull,
+                                           0x9c845f8bbdf9283bull,
+                                           0x1ff897ffde05980full,
+                                           0xef2f118b5a0a6d1full,
+                                           0x6d367ecf27cb09b7ull,
+                                           0x4f463f669e5fea2dull,
+                                           0x7527bac7ebe5f17bull,
+                                           0x3d0739f78a5292eaull,
+                                           0x6bfb5fb11f8d5d08ull,
+                                           0x56033046fc7b6babull};
+
 // Payne and Hanek for any finite |x| >= 2^16: x is M 2^s with an integer M below 2^53; of the bits
 // of 2 / pi, those that M 2^s turns into multiples of 4 are left out and the next 192 are used. The
 // low 192 bits of the product are then the angle in quadrants, modulo 4.
 TL_MATH_FN Angle<double> reduce_huge_angle(double x) {
-  // 2 / pi after 64 zero bits
-  constexpr Bits64 kBits[20] = {0,
-                                0xa2f9836e4e441529ull,
-                                0xfc2757d1f534ddc0ull,
-                                0xdb6295993c439041ull,
-                                0xfe5163abdebbc561ull,
-                                0xb7246e3a424dd2e0ull,
-                                0x06492eea09d1921cull,
-                                0xfe1deb1cb129a73eull,
-                                0xe88235f52ebb4484ull,
-                                0xe99c7026b45f7e41ull,
-                                0x3991d639835339f4ull,
-                                0x9c845f8bbdf9283bull,
-                                0x1ff897ffde05980full,
-                                0xef2f118b5a0a6d1full,
-                                0x6d367ecf27cb09b7ull,
-                                0x4f463f669e5fea2dull,
-                                0x7527bac7ebe5f17bull,
-                                0x3d0739f78a5292eaull,
-                                0x6bfb5fb11f8d5d08ull,
-                                0x56033046fc7b6babull};
   const Bits64 b = to_bits(x);
   const int exponent = static_cast<int>(b >> 52 & 0x7ff) - 1023;
   const Bits64 mantissa = (b & 0xfffffffffffffull) | 0x10000000000000ull;
@@ -503,8 +506,8 @@ TL_MATH_FN Angle<double> reduce_huge_angle(double x) {
   const int word = first >> 6, shift = first & 63;
   Bits64 window[3] = {};
   for (int k = 0; k < 3; ++k) {
-    const Bits64 next = shift == 0 ? 0 : kBits[word + k + 1] >> (64 - shift);
-    window[k] = kBits[word + k] << shift | next;
+    const Bits64 next = shift == 0 ? 0 : kTwoOverPiBits[word + k + 1] >> (64 - shift);
+    window[k] = kTwoOverPiBits[word + k] << shift | next;
   }
   const Bits64 product_1 = mantissa * window[1];
   const Bits64 middle = product_1 + kernels::multiply_high(mantissa, window[2]);

@@ -41,6 +41,15 @@ using WrappingOf = typename Wrapping<C>::Type;
 template <class C>
 inline constexpr bool kIsSigned = static_cast<C>(-1) < static_cast<C>(0);
 
+template <class C>
+TL_MATH_FN bool is_negative([[maybe_unused]] C x) {
+  if constexpr (kIsSigned<C>) {
+    return x < C{0};
+  } else {
+    return false;
+  }
+}
+
 // ---- activations
 
 // x / (1 + e^-t) for t = high + low, computed with the exponential z of -|t|: x / (1 + z), or
@@ -153,13 +162,13 @@ TL_MATH_FN C unary_integer(C x) {
   if constexpr (kOp == UnaryOp::Neg) {
     return static_cast<C>(U{0} - static_cast<U>(x));
   } else if constexpr (kOp == UnaryOp::Abs) {
-    return x < C{0} ? static_cast<C>(U{0} - static_cast<U>(x)) : x;
+    return is_negative(x) ? static_cast<C>(U{0} - static_cast<U>(x)) : x;
   } else if constexpr (kOp == UnaryOp::Sqr) {
     return static_cast<C>(static_cast<U>(x) * static_cast<U>(x));
   } else if constexpr (kOp == UnaryOp::Sign) {
-    return static_cast<C>((x > C{0} ? 1 : 0) - (x < C{0} ? 1 : 0));
+    return is_negative(x) ? static_cast<C>(-1) : static_cast<C>(x != C{0} ? 1 : 0);
   } else if constexpr (kOp == UnaryOp::Relu) {
-    return x < C{0} ? C{0} : x;
+    return is_negative(x) ? C{0} : x;
   } else {
     static_assert(kOp == UnaryOp::BitwiseNot);
     return static_cast<C>(~static_cast<U>(x));
@@ -315,7 +324,7 @@ TL_MATH_FN C modulo_integer(C a, C b) {
 template <class C>
 TL_MATH_FN C pow_integer(C base, C exponent) {
   using U = WrappingOf<C>;
-  if (exponent < C{0}) {
+  if (is_negative(exponent)) {
     // 1 and -1 have a whole inverse; of the others the quotient 1 / x^n is 0.
     if (base == C{1}) return C{1};
     if (base == static_cast<C>(-1)) return (exponent & 1) != 0 ? base : C{1};
@@ -411,12 +420,12 @@ TL_MATH_FN C binary_integer(C a, C b) {
     return modulo_integer(a, b);
   } else if constexpr (kOp == Rem) {
     const C r = modulo_integer(a, b);
-    const bool turn = b != C{0} && r != C{0} && (r < C{0}) != (b < C{0});
+    const bool turn = b != C{0} && r != C{0} && is_negative(r) != is_negative(b);
     return turn ? static_cast<C>(r + b) : r;
   } else if constexpr (kOp == FloorDiv) {
     const C r = modulo_integer(a, b);
     const C q = divide_integer(a, b);
-    const bool turn = b != C{0} && r != C{0} && (r < C{0}) != (b < C{0});
+    const bool turn = b != C{0} && r != C{0} && is_negative(r) != is_negative(b);
     return turn ? static_cast<C>(q - C{1}) : q;
   } else if constexpr (kOp == BitwiseAnd) {
     return static_cast<C>(x & y);
@@ -427,7 +436,7 @@ TL_MATH_FN C binary_integer(C a, C b) {
   } else {
     // A distance outside the type (negative ones too) shifts everything out.
     constexpr U kBits = 8 * sizeof(C);
-    const bool far = b < C{0} || y >= kBits;
+    const bool far = is_negative(b) || y >= kBits;
     if constexpr (kOp == ShiftLeft) {
       return far ? C{0} : static_cast<C>(x << (y & (kBits - 1)));
     } else {

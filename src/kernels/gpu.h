@@ -473,6 +473,13 @@ GPU_INLINE double copysign(double x, double sign) { return __builtin_copysign(x,
 
 // What elementary.h asks of a device.
 #define TL_MATH_FN GPU_INLINE
+#if defined(GPU_NVIDIA)
+#define TL_MATH_TABLE static __device__ constexpr
+#elif defined(GPU_AMD)
+#define TL_MATH_TABLE static __attribute__((device)) constexpr
+#else
+#define TL_MATH_TABLE static constexpr
+#endif
 namespace tl {
 namespace primitive = ::math;
 }
