@@ -70,35 +70,23 @@ GPU_INLINE T element(Number<T> x) {
 
 // exp and log of doubles, which not every compiler has. Errors stay below 2 ulp.
 //
-// exp: x = k ln 2 + r with |r| <= ln(2) / 2; the Taylor series of degree 13 ends below 2^-57.
-// Rolled, with divisions, it leaves registers to kernels that need a logarithm, too.
-template <bool kRolled = false>
+// exp: x = k ln 2 + r with |r| <= ln(2) / 2, and exp(r) = 1 + 2 r / (r coth(r / 2) - r), where the
+// series of r coth(r / 2) ends below 2^-57.
 GPU_INLINE double exponential(double x) {
   if (x != x) return x;
   const double k = math::rint(x * 1.4426950408889634);
   if (k > 1024) return __builtin_bit_cast(double, 0x7ff0000000000000ull);
   if (k < -1075) return 0;
   const double r = math::fma(-k, 1.9082149292705877e-10, math::fma(-k, 0.6931471803691238, x));
-  double sum = 1;
-  if constexpr (kRolled) {
-    GPU_ROLLED
-    for (int n = 13; n > 0; --n) sum = math::fma(sum, r / n, 1.0);
-  } else {
-    sum = 1.0 / 6227020800;
-    sum = math::fma(sum, r, 1.0 / 479001600);
-    sum = math::fma(sum, r, 1.0 / 39916800);
-    sum = math::fma(sum, r, 1.0 / 3628800);
-    sum = math::fma(sum, r, 1.0 / 362880);
-    sum = math::fma(sum, r, 1.0 / 40320);
-    sum = math::fma(sum, r, 1.0 / 5040);
-    sum = math::fma(sum, r, 1.0 / 720);
-    sum = math::fma(sum, r, 1.0 / 120);
-    sum = math::fma(sum, r, 1.0 / 24);
-    sum = math::fma(sum, r, 1.0 / 6);
-    sum = math::fma(sum, r, 0.5);
-    sum = math::fma(sum, r, 1.0);
-    sum = math::fma(sum, r, 1.0);
-  }
+  const double z = r * r;
+  double series = -691.0 / 653837184000;
+  series = math::fma(series, z, 1.0 / 23950080);
+  series = math::fma(series, z, -1.0 / 604800);
+  series = math::fma(series, z, 1.0 / 15120);
+  series = math::fma(series, z, -1.0 / 360);
+  series = math::fma(series, z, 1.0 / 6);
+  series = math::fma(series, z, 2.0);
+  const double sum = 1 + 2 * r / (series - r);
   // 2^k in two factors: k reaches from -1075 to 1024.
   const int half = static_cast<int>(k) / 2;
   const int rest = static_cast<int>(k) - half;
@@ -146,7 +134,7 @@ GPU_INLINE float logarithm(float x) { return math::log(x); }
 template <class T>
 GPU_INLINE double power(double x, double p) {
   if (x == 0) return p > 0 ? 0 : __builtin_bit_cast(double, 0x7ff0000000000000ull);
-  return exponential<true>(p * logarithm<bits::kSame<T, double>>(x));
+  return exponential(p * logarithm<bits::kSame<T, double>>(x));
 }
 
 // ---- reductions
@@ -395,6 +383,27 @@ struct PowerOf {
   }
 };
 
+// Reductions so large that the arguments of a kernel are kept in shared memory instead of
+// registers.
+template <class R>
+inline constexpr bool kIsLarge = false;
+template <class T>
+inline constexpr bool kIsLarge<PowerOf<T>> = true;
+template <>
+inline constexpr bool kIsLarge<LogSumExpOf<double>> = true;
+
+template <class R>
+GPU_INLINE const ReduceArgs& settled(const ReduceArgs& args) {
+  if constexpr (kIsLarge<R>) {
+    GPU_SHARED ReduceArgs shared;
+    if (thread_index() == 0) shared = args;
+    barrier();
+    return shared;
+  } else {
+    return args;
+  }
+}
+
 // ---- the forms
 
 template <class T>
@@ -511,7 +520,8 @@ GPU_INLINE typename R::Kept take_row(const typename R::In* row, Index begin, Ind
 // args.width threads per output: a part of the smallest warp there is, or the whole block.
 template <class R>
 GPU_INLINE void reduce_rows(const typename R::In* in, void* out, typename R::Kept* partial,
-                            const ReduceArgs& args) {
+                            const ReduceArgs& given) {
+  const ReduceArgs& args = settled<R>(given);
   const Index begin = static_cast<Index>(block_index<1>()) * args.per_split;
   const Index stop = begin + args.per_split;
   const Index end = stop < args.reduced.count ? stop : args.reduced.count;
@@ -535,7 +545,8 @@ GPU_INLINE void reduce_rows(const typename R::In* in, void* out, typename R::Kep
 // args.width outputs side by side in a block; the other threads share the reduced positions.
 template <class R, int kAtOnce>
 GPU_INLINE void reduce_strided(const typename R::In* in, void* out, typename R::Kept* partial,
-                               const ReduceArgs& args) {
+                               const ReduceArgs& given) {
+  const ReduceArgs& args = settled<R>(given);
   using In = typename R::In;
   const Index begin = static_cast<Index>(block_index<1>()) * args.per_split;
   const Index stop = begin + args.per_split;

@@ -102,7 +102,10 @@ struct PlaceOf {
     return {best, static_cast<std::uint32_t>(first + at)};
   }
   void one(Kept& kept, N x, Index at) const {
-    kept = join(kept, {x, static_cast<std::uint32_t>(at)});
+    const bool better = kSmallest ? x < kept.value : x > kept.value;
+    if (better || kept.at == kNone || (x != x && kept.value == kept.value)) {
+      kept = {x, static_cast<std::uint32_t>(at)};
+    }
   }
   Kept join(Kept a, Kept b) const {  // `b` comes later
     if (a.at == kNone) return b;
@@ -258,8 +261,10 @@ struct NormOf {
 
 // Elements a chunk has at most: it stays in the first-level cache once converted.
 constexpr Index kChunk = 2048;
-// Columns that are reduced side by side.
-constexpr Index kColumns = 256;
+// Columns that are reduced side by side: few rows have more, and memory is then read in order.
+constexpr Index kColumns = 4096;
+// Rows this short are not worth a chunk.
+constexpr Index kShortRow = 16;
 // Reduced positions that a thread takes at least where threads share an output.
 constexpr Index kSplit = 1 << 16;
 // Outputs that are enough to keep all threads busy without sharing any.
@@ -329,8 +334,12 @@ template <class R, class T, class N>
 typename R::Kept reduce_row(const R& op, const T* x, const Strided<1>& reduced, Index begin,
                             Index end, N* room) {
   const Index step = reduced.stride[0][0];
+  if (reduced.rank == 1 && end - begin <= kShortRow) {
+    typename R::Kept kept = op.start();
+    for (Index i = begin; i < end; ++i) op.one(kept, chunks::element<N>(x[i * step]), i);
+    return kept;
+  }
   if (reduced.rank == 1 && end - begin <= kChunk) {
-    if (end == begin) return op.start();
     const N* chunk = chunks::gather<N>(x + begin * step, end - begin, step, room);
     return op.chunk(chunk, end - begin, begin);
   }
@@ -360,6 +369,14 @@ typename R::Kept reduce_row(const R& op, const T* x, const Strided<1>& reduced, 
   return carry.total();
 }
 
+// One element for each column. A function of its own, so that compilers see a plain loop.
+template <class R, class N>
+void take_row(const R& op, const N* __restrict row, Index columns, Index at,
+              typename R::Kept* __restrict kept) {
+  const R local = op;
+  for (Index c = 0; c < columns; ++c) local.one(kept[c], row[c], at);
+}
+
 // Positions [begin, end) of `columns` outputs that lie `apart` from each other. Blocks of rows are
 // joined pairwise, too.
 template <class R, class T, class N>
@@ -373,13 +390,14 @@ void reduce_columns(const R& op, const T* x, Index columns, Index apart, const S
   std::uint64_t count = 0;
   Runs runs(reduced, begin);
   for (Index at = begin; at < end;) {
-    if (!levels[used]) levels[used] = std::make_unique_for_overwrite<Kept[]>(kColumns);
+    if (!levels[used])
+      levels[used] = std::make_unique_for_overwrite<Kept[]>(static_cast<std::size_t>(columns));
     Kept* kept = levels[used].get();
     std::fill(kept, kept + columns, op.start());
     const Index stop = std::min(at + kBlock, end);
     for (; at < stop; ++at) {
       const N* row = chunks::gather<N>(x + runs.offset(), columns, apart, room);
-      for (Index c = 0; c < columns; ++c) op.one(kept[c], row[c], at);
+      take_row(op, row, columns, at, kept);
       runs.advance(1);
     }
     for (std::uint64_t bit = 1; (count & bit) != 0; bit <<= 1) {
@@ -420,8 +438,8 @@ void reduce_with(const R& op, const ReducePlan& plan, const Tensor& x, Tensor& o
   const Index tiles = columns ? outputs / inner * tiles_per_run : outputs;
 
   const Index wanted = tiles >= kManyOutputs ? 1 : (kManyOutputs + tiles - 1) / tiles;
-  const Index per_split =
-      std::max((count + wanted - 1) / wanted, std::max<Index>(kSplit / tile, kChunk));
+  const Index per_split = std::max((count + wanted - 1) / wanted,
+                                   columns ? std::max<Index>(kSplit / tile, 64) : kSplit);
   const Index splits = std::max<Index>((count + per_split - 1) / per_split, 1);
   std::unique_ptr<Kept[]> partial;
   if (splits > 1) {
@@ -432,8 +450,9 @@ void reduce_with(const R& op, const ReducePlan& plan, const Tensor& x, Tensor& o
   const Index work = std::max<Index>(tile * std::min(per_split, count), 1);
   ThreadPool::shared().parallel_for(
       0, tiles * splits, std::max<Index>(kGrain / work, 1), [&](Index first, Index last) {
-        alignas(64) N room[kChunk];
-        Kept kept[kColumns]{};
+        const auto room =
+            std::make_unique_for_overwrite<N[]>(static_cast<std::size_t>(std::max(kChunk, tile)));
+        const auto kept = std::make_unique_for_overwrite<Kept[]>(static_cast<std::size_t>(tile));
         for (Index unit = first; unit < last; ++unit) {
           const Index t = unit / splits, split = unit % splits;
           const Index begin = split * per_split;
@@ -444,15 +463,17 @@ void reduce_with(const R& op, const ReducePlan& plan, const Tensor& x, Tensor& o
             i = t / tiles_per_run * inner + column;
             width = std::min(tile, inner - column);
             reduce_columns(op, in + offset(plan.kept, i), width, apart, plan.reduced, begin, end,
-                           room, kept);
+                           room.get(), kept.get());
           } else {
-            kept[0] = reduce_row(op, in + offset(plan.kept, i), plan.reduced, begin, end, room);
+            kept[0] =
+                reduce_row(op, in + offset(plan.kept, i), plan.reduced, begin, end, room.get());
           }
           for (Index c = 0; c < width; ++c) {
             if (splits == 1) {
-              store(i + c, kept[c]);
+              store(i + c, kept[static_cast<std::size_t>(c)]);
             } else {
-              partial[static_cast<std::size_t>((i + c) * splits + split)] = kept[c];
+              partial[static_cast<std::size_t>((i + c) * splits + split)] =
+                  kept[static_cast<std::size_t>(c)];
             }
           }
         }
