@@ -13,10 +13,12 @@ namespace {
 std::vector<OpRow> gather() {
   std::vector<OpRow> all;
   for (const auto rows :
-       {ops::attention_rows(), ops::conv_rows(), ops::copy_rows(), ops::glu_rows(),
-        ops::indexing_rows(), ops::join_rows(), ops::loss_rows(), ops::matmul_rows(),
-        ops::norm_rows(), ops::pool_rows(), ops::reduce_rows(), ops::resize_rows(),
-        ops::rope_rows(), ops::scan_rows(), ops::softmax_rows(), ops::sort_rows()}) {
+       {ops::affine_rows(), ops::attention_rows(), ops::binary_rows(),  ops::conv_rows(),
+        ops::copy_rows(),   ops::create_rows(),    ops::glu_rows(),     ops::indexing_rows(),
+        ops::join_rows(),   ops::loss_rows(),      ops::matmul_rows(),  ops::norm_rows(),
+        ops::pool_rows(),   ops::random_rows(),    ops::reduce_rows(),  ops::resize_rows(),
+        ops::rope_rows(),   ops::scan_rows(),      ops::softmax_rows(), ops::sort_rows(),
+        ops::unary_rows(),  ops::where_rows()}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

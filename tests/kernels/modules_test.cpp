@@ -38,8 +38,7 @@ TEST(Modules, HaveTheirOwnNamesAndSlots) {
 }
 
 TEST(Modules, EveryNameIsInTheKernelFileAndTheOtherWayRound) {
-  const auto folder =
-      std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() / "src/kernels";
+  const std::filesystem::path folder = TL_KERNEL_SOURCES;
   for (int m = 0; m < kModuleCount; ++m) {
     const auto id = static_cast<ModuleId>(m);
     const auto names = kernel_names(id);
