@@ -118,8 +118,9 @@ def check_amd(path):
             continue
         for kernel in message_pack(body)[0]["amdhsa.kernels"]:
             found.add(kernel[".name"])
-            for key in (".private_segment_fixed_size", ".vgpr_spill_count", ".sgpr_spill_count"):
-                # Very old code objects have no counts of spills; scratch shows them too.
+            for key in (".private_segment_fixed_size", ".vgpr_spill_count"):
+                # Very old code objects have no counts of spills; scratch shows them too. Scalar
+                # registers spill to lanes of vector registers: without scratch that is no memory.
                 if kernel.get(key, 0) != 0:
                     problems.append(f"{kernel['.name']}: {key[1:]} is {kernel[key]}")
             if kernel.get(".uses_dynamic_stack"):

@@ -37,8 +37,9 @@ fi
 
 cp bench/ops/*.py $bundle/
 cp tools/gpu_run.sh $bundle/run.sh
-size_mib=$(du -sm $bundle | cut -f1)
-echo "$bundle: $size_mib MiB; run $bundle/run.sh on a machine with a GPU"
+tar -C build -czf $bundle.tgz gpu-bundle
+size_mib=$(du -sm $bundle.tgz | cut -f1)
+echo "$bundle.tgz: $size_mib MiB; unpack it on a machine with a GPU and run gpu-bundle/run.sh"
 if [ "$size_mib" -ge $limit_mib ]; then
   echo "error: the bundle must stay under $limit_mib MiB" >&2
   exit 1

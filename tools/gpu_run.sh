@@ -103,8 +103,8 @@ for part in "$@"; do
       done
       ;;
     ops-bench)  # beside PyTorch on the same card
-      step ops_bench "$here/bin/ops_bench" --device cuda:0 --json "$out/ops.json"
-      step torch_ops python3 "$here/torch_ops.py" --device cuda:0 --json "$out/torch.json"
+      step ops_bench bash -c "'$here/bin/ops_bench' --device cuda:0 >'$out/ops.json'"
+      step torch_ops bash -c "python3 '$here/torch_ops.py' --device cuda:0 >'$out/torch.json'"
       step ops_compare python3 "$here/compare.py" "$out/ops.json" "$out/torch.json"
       cat "$out/ops_compare.txt"
       ;;

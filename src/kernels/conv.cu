@@ -235,17 +235,6 @@ GPU_INLINE void conv_direct(const T* x, const T* w, const T* bias, T* y, const C
   y[i] = convert<T>(sum);
 }
 
-// y[image][channel][pixel] += bias[channel]
-template <class T>
-GPU_INLINE void conv_bias(T* y, const T* bias, Index bias_stride, Index count, Divider by_pixels,
-                          Divider by_channels, int narrow) {
-  grid_stride(count, [&](Index i) {
-    Index rest = by_pixels.divide(i, narrow != 0);
-    const int channel = take(rest, by_channels, narrow != 0);
-    y[i] = convert<T>(widen(y[i]) + widen(bias[channel * bias_stride]));
-  });
-}
-
 // ---- pooling
 
 struct Window {
@@ -496,27 +485,6 @@ GPU_KERNEL void transposed_conv_direct_f32(const float* x, const float* w, const
 GPU_KERNEL void transposed_conv_direct_f64(const double* x, const double* w, const double* bias,
                                            double* y, ConvArgs a) {
   conv_direct<true>(x, w, bias, y, a);
-}
-
-GPU_KERNEL void conv_bias_f8e4m3(Float8* y, const Float8* bias, Index bias_stride, Index count,
-                                 Divider by_pixels, Divider by_channels, int narrow) {
-  conv_bias(y, bias, bias_stride, count, by_pixels, by_channels, narrow);
-}
-GPU_KERNEL void conv_bias_f16(Half* y, const Half* bias, Index bias_stride, Index count,
-                              Divider by_pixels, Divider by_channels, int narrow) {
-  conv_bias(y, bias, bias_stride, count, by_pixels, by_channels, narrow);
-}
-GPU_KERNEL void conv_bias_bf16(BFloat16* y, const BFloat16* bias, Index bias_stride, Index count,
-                               Divider by_pixels, Divider by_channels, int narrow) {
-  conv_bias(y, bias, bias_stride, count, by_pixels, by_channels, narrow);
-}
-GPU_KERNEL void conv_bias_f32(float* y, const float* bias, Index bias_stride, Index count,
-                              Divider by_pixels, Divider by_channels, int narrow) {
-  conv_bias(y, bias, bias_stride, count, by_pixels, by_channels, narrow);
-}
-GPU_KERNEL void conv_bias_f64(double* y, const double* bias, Index bias_stride, Index count,
-                              Divider by_pixels, Divider by_channels, int narrow) {
-  conv_bias(y, bias, bias_stride, count, by_pixels, by_channels, narrow);
 }
 
 GPU_KERNEL void avg_pool_f8e4m3(const Float8* x, Float8* y, PoolArgs a) { avg_pool(x, y, a); }

@@ -373,5 +373,66 @@ TEST(BinaryTable, TakesTensorsAndNumbersAlike) {
   EXPECT_EQ(call_op("sub", std::vector<OpValue>{x, x})[0].item<float>(), 0.0F);
 }
 
+// Division truncates, floor_div and rem go with the floor, fmod with the truncation; by zero all
+// give 0.
+TEST_P(Binary, IntegersDivideWithoutTraps) {
+  struct IntegerCase {
+    std::string_view name;
+    Tensor (*op)(const Tensor&, const Tensor&);
+    double (*reference)(double, double);
+  };
+  const IntegerCase cases[] = {
+      {"sub", sub, [](double a, double b) { return a - b; }},
+      {"div", div, [](double a, double b) { return b == 0 ? 0 : std::trunc(a / b); }},
+      {"floor_div", floor_div, [](double a, double b) { return b == 0 ? 0 : std::floor(a / b); }},
+      {"rem", rem, [](double a, double b) { return b == 0 ? 0 : floor_mod(a, b); }},
+      {"fmod", fmod, [](double a, double b) { return b == 0 ? 0 : std::fmod(a, b); }},
+  };
+  for (const DType dtype : kInts) {
+    const Host b = uniform_for(dtype, {7, 41}, -6, 6, 31);
+    Host a = uniform_for(dtype, {7, 41}, -60, 60, 30);
+    for (double& x : a.values) x += x < 0 ? 0 : 6;  // unsigned differences stay above zero
+    for (const IntegerCase& c : cases) {
+      Host wanted = a;
+      for (std::size_t i = 0; i < a.values.size(); ++i) {
+        wanted.values[i] = c.reference(a.values[i], b.values[i]) + 0.0;
+      }
+      expect_close(c.name,
+                   c.op(contiguous_on(a, dtype, device()), contiguous_on(b, dtype, device())),
+                   dtype, wanted, {0}, describe(c.name, dtype, a.shape));
+    }
+  }
+}
+
+TEST_P(Binary, IntegersHavePowers) {
+  for (const DType dtype : kInts) {
+    const Host base = uniform_for(dtype, {90}, -5, 6, 32);
+    const Host exponent = uniform_for(dtype, {90}, 0, 4, 33);
+    Host wanted = base;
+    for (std::size_t i = 0; i < 90; ++i) {
+      wanted.values[i] = std::pow(base.values[i], exponent.values[i]);
+    }
+    expect_close(
+        "pow", pow(contiguous_on(base, dtype, device()), contiguous_on(exponent, dtype, device())),
+        dtype, wanted, {0});
+  }
+}
+
+TEST_P(Binary, FloorDivisionOfFloatsIsTheFloorOfTheQuotient) {
+  for (const DType dtype : kFloats) {
+    Host a = uniform_for(dtype, {200}, -60, 60, 34);
+    Host b = uniform_for(dtype, {200}, 1, 6, 35);
+    for (double& x : a.values) x = std::floor(x);
+    for (double& x : b.values) x = std::floor(x);
+    a = rounded(a, dtype);
+    b = rounded(b, dtype);
+    Host wanted = a;
+    for (std::size_t i = 0; i < 200; ++i) wanted.values[i] = std::floor(a.values[i] / b.values[i]);
+    expect_close("floor_div",
+                 floor_div(contiguous_on(a, dtype, device()), contiguous_on(b, dtype, device())),
+                 dtype, wanted, {0.5});
+  }
+}
+
 }  // namespace
 }  // namespace tl

@@ -317,14 +317,16 @@ TEST_P(Indexing, ScatterOfManyLinesAndOfLongOnesKeepTheSameRule) {
   for (const auto& [shape, ids_shape, dim] :
        {std::tuple{Shape{3, 33000}, Shape{5, 33000}, 0}, std::tuple{Shape{5000}, Shape{9000}, 0},
         std::tuple{Shape{2, 700}, Shape{2, 3000}, 1}}) {
-    const Host x = uniform_for(DType::I32, shape, 0, 1000, 10);
-    const Host src = uniform_for(DType::I32, ids_shape, 0, 1000, 11);
-    const Host ids = random_ids(ids_shape, shape[dim], 12);
-    expect_close(
-        "scatter",
-        scatter(contiguous_on(x, DType::I32, device()), dim,
-                contiguous_on(ids, DType::I32, device()), contiguous_on(src, DType::I32, device())),
-        DType::I32, scattered(x, dim, ids, src, false), {0});
+    for (const DType dtype : {DType::U8, DType::I16, DType::I32, DType::I64}) {  // every size
+      const Host x = uniform_for(dtype, shape, 0, 200, 10);
+      const Host src = uniform_for(dtype, ids_shape, 0, 200, 11);
+      const Host ids = random_ids(ids_shape, shape[dim], 12);
+      expect_close(
+          "scatter",
+          scatter(contiguous_on(x, dtype, device()), dim, contiguous_on(ids, DType::I32, device()),
+                  contiguous_on(src, dtype, device())),
+          dtype, scattered(x, dim, ids, src, false), {0});
+    }
   }
 }
 

@@ -551,5 +551,27 @@ TEST_P(Matmul, IsInTheTableOfOps) {
   expect_equal("linear", call_op("linear", same)[0], linear(a, a));
 }
 
+// Enough large tiles for any device: batches of products that cross the tiles' edges.
+TEST_P(Matmul, ManyLargeTilesGiveWholeNumbersExactly) {
+  for (const DType dtype : {DType::F8E4M3, DType::F16, DType::BF16, DType::F32}) {
+    const std::int64_t batch = 40, m = 130, k = 5, n = 129;
+    Host a = uniform({batch, m, k}, -1.4, 1.4, 93), b = uniform({batch, k, n}, -1.4, 1.4, 94);
+    for (double& v : a.values) v = std::round(v);
+    for (double& v : b.values) v = std::round(v);
+    Host wanted{{batch, m, n}, std::vector<double>(static_cast<std::size_t>(batch * m * n))};
+    for (std::int64_t at = 0; at < wanted.count(); ++at) {
+      const std::int64_t row = at / n, column = at % n, which = row / m;
+      for (std::int64_t i = 0; i < k; ++i) {
+        wanted.values[static_cast<std::size_t>(at)] +=
+            a.values[static_cast<std::size_t>(row * k + i)] *
+            b.values[static_cast<std::size_t>((which * k + i) * n + column)];
+      }
+    }
+    expect_close("matmul",
+                 matmul(contiguous_on(a, dtype, device()), contiguous_on(b, dtype, device())),
+                 dtype, wanted, {0});
+  }
+}
+
 }  // namespace
 }  // namespace tl

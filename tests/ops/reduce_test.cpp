@@ -586,5 +586,18 @@ TEST_P(Reduce, OnAGpuNothingWaitsOrTravels) {
   EXPECT_EQ(after.synchronizations, before.synchronizations);
 }
 
+// Products of 1 and -1 are exact in every dtype, however they are grouped.
+TEST_P(Reduce, LongProductsOfFloatsKeepTheSign) {
+  for (const DType dtype : kFloats) {
+    Host x = uniform({40003}, -1, 1, 91);
+    double wanted = 1;
+    for (double& v : x.values) {
+      v = v < 0 ? -1 : 1;
+      wanted *= v;
+    }
+    expect_close("prod", prod_all(contiguous_on(x, dtype, device())), dtype, {{}, {wanted}}, {0});
+  }
+}
+
 }  // namespace
 }  // namespace tl

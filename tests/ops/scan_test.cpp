@@ -172,5 +172,25 @@ TEST_P(Scan, OnAGpuNothingWaitsOrTravels) {
   EXPECT_EQ(after.synchronizations, before.synchronizations);
 }
 
+// Products of 1 and -1 are exact in every dtype, however they are grouped.
+TEST_P(Scan, ProductsAlongOuterDimensionsInEveryFloat) {
+  for (const DType dtype : kFloats) {
+    for (const Shape& shape : {Shape{50, 33}, Shape{700, 3}, Shape{3, 260, 5}}) {
+      Host x = uniform(shape, -1, 1, 92);
+      for (double& v : x.values) v = v < 0 ? -1 : 1;
+      const int dim = shape.size() - 2;
+      const std::int64_t inner = shape[dim + 1];
+      Host wanted = x;
+      for (std::int64_t i = 0; i < wanted.count(); ++i) {
+        if (i / inner % shape[dim] != 0) {
+          wanted.values[static_cast<std::size_t>(i)] *=
+              wanted.values[static_cast<std::size_t>(i - inner)];
+        }
+      }
+      expect_close("cumprod", cumprod(contiguous_on(x, dtype, device()), dim), dtype, wanted, {0});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tl

@@ -11,7 +11,6 @@ enum class ConvFamily : std::uint8_t {
   TransposedTiled,
   Direct,
   TransposedDirect,
-  Bias,
   AvgPool,
   Bilinear,
   MaxPool,

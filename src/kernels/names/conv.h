@@ -6,10 +6,8 @@
 
 namespace tl::kernels {
 
-inline constexpr std::array<std::string_view, 7> kConvFloatFamilies = {
-    "conv_tiled",  "transposed_conv_tiled",
-    "conv_direct", "transposed_conv_direct",
-    "conv_bias",   "avg_pool",
+inline constexpr std::array<std::string_view, 6> kConvFloatFamilies = {
+    "conv_tiled", "transposed_conv_tiled", "conv_direct", "transposed_conv_direct", "avg_pool",
     "bilinear"};
 
 inline constexpr auto kConvNames = [] {

@@ -11,6 +11,7 @@
 #include "ops/spatial.h"
 #include "runtime/context.h"
 #include "tl/kernels/conv.h"
+#include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
 
 namespace tl::gpu {
@@ -88,18 +89,6 @@ bool fits_library(const Convolution& c) {
   return small(in) && small(out) && small(weights) && in > 0 && weights > 0;
 }
 
-void add_bias(const Convolution& c, const Tensor& bias, Tensor& out) {
-  const Device device = out.device();
-  const std::int64_t channels = c.groups * c.out_channels;
-  const std::int64_t pixels = out.count() / (c.batch * channels);
-  const std::byte* from = bias.read(device.stream());
-  std::byte* to = out.update(device.stream());
-  run(device, conv_float_kernel(ConvFamily::Bias, c.dtype),
-      elementwise_shape(device, out.count(), 4), to, from, static_cast<Index>(bias.strides()[0]),
-      static_cast<Index>(out.count()), kernels::make_divider(pixels),
-      kernels::make_divider(channels), out.count() <= ops::kMostPlaces ? 1 : 0);
-}
-
 bool convolve_by_library(const Convolution& c, const Tensor& x, const Tensor& kernel,
                          const std::optional<Tensor>& bias, Tensor& out) {
   const Device device = out.device();
@@ -127,7 +116,11 @@ bool convolve_by_library(const Convolution& c, const Tensor& x, const Tensor& ke
       return false;
     }
   }
-  if (bias) add_bias(c, *bias, out);
+  if (bias) {
+    Shape per_channel = Shape::repeated(out.rank(), 1);
+    per_channel[1] = c.groups * c.out_channels;
+    out = add(out, reshape(*bias, per_channel));
+  }
   return true;
 }
 
