@@ -39,11 +39,39 @@ def read_report(lines, where):
     worst = {}
     for number, line in enumerate(lines, 1):
         fields = line.rstrip("\n").split("\t")
+        if fields[0] == "kernels" and len(fields) == 5:
+            continue  # see read_kernels
         if len(fields) != 4 or fields[1] not in DTYPES:
             raise ValueError(f"{where}:{number}: not a line of a report: {line!r}")
         key = tuple(fields[:3])
         worst[key] = max(worst.get(key, REFUSED), float(fields[3]))
     return worst
+
+
+def read_kernels(lines):
+    """{module: (kernels that tests launched, kernels there are)}"""
+    kernels = {}
+    for line in lines:
+        fields = line.rstrip("\n").split("\t")
+        if fields[0] == "kernels" and len(fields) == 5:
+            kernels[fields[1]] = (int(fields[3]), int(fields[4]))
+    return kernels
+
+
+def kernel_table(runs):
+    """How many kernels of each module the tests of ops launched on each kind of GPU."""
+    runs = [(TITLES.get(name, name), kernels) for name, kernels in runs if kernels]
+    if not runs:
+        return ""
+    lines = ["## Kernels reached by these tests", "", "Conversions of a dtype to itself are launched by tests of their own.", "",
+             "| module | kernels | " + " | ".join(title for title, _ in runs) + " |", "|---|---:|" + "---:|" * len(runs)]
+    for module in sorted({m for _, kernels in runs for m in kernels}):
+        total = max(kernels[module][1] for _, kernels in runs if module in kernels)
+        lines.append(f"| {module} | {total} | " +
+                     " | ".join(str(kernels[module][0]) if module in kernels else "" for _, kernels in runs) + " |")
+    total = [sum(kernels[m][1] for m in kernels) for _, kernels in runs]
+    lines.append(f"| **all** | {max(total)} | " + " | ".join(str(sum(k[0] for k in kernels.values())) for _, kernels in runs) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def columns_of(reports):
@@ -157,20 +185,22 @@ def main():
     parser.add_argument("--check", action="store_true", help="fail when a dtype of an op is not tested")
     parser.add_argument("files", nargs="+", metavar="[NAME=]FILE")
     options = parser.parse_args()
-    reports = []
+    reports, kernels = [], []
     for argument in options.files:
         name, equals, path = argument.partition("=")
         if not equals:
             path = argument
             name = os.path.splitext(os.path.basename(path))[0]
         with open(path, encoding="utf-8") as file:
-            reports.append((name, read_report(file, path)))
+            lines = file.readlines()
+        reports.append((name, read_report(lines, path)))
+        kernels.append((name, read_kernels(lines)))
     table = []
     if options.ops:
         with open(options.ops, encoding="utf-8") as file:
             table = json.load(file)
     columns = columns_of(reports)
-    print(document(columns, table), end="")
+    print(document(columns, table) + "\n" + kernel_table(kernels), end="")
     missing = untested(columns, table)
     if options.check and missing:
         sys.exit("ops_report: not tested: " + ", ".join(missing))
