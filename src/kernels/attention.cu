@@ -164,7 +164,8 @@ GPU_INLINE void attention_tile(const T* q, const T* k, const T* v, T* out, const
     float correction[4];
     GPU_UNROLLED
     for (unsigned i = 0; i < 4; ++i) {
-      const Index query = first_query + y * 4 + i;
+      // What a query sees would else be kept for each from one tile of keys to the next.
+      const Index query = first_query + forgotten(y) * 4 + i;
       float largest = most[i];
       GPU_UNROLLED
       for (unsigned j = 0; j < 4; ++j) {
@@ -278,11 +279,14 @@ template <class T, class A = Accumulator<T>>
 GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, const Attention& a,
                                 const Split& split, const Parts<A>& parts) {
   constexpr int kEach = sizeof(T) == 8 ? 2 : sizeof(T) == 4 ? 4 : 8;
-  constexpr unsigned kTeam = 16, kTeams = kBlockThreads / kTeam, kBatch = kSplitTile / kTeams;
+  constexpr unsigned kTeam = 16, kTeams = kBlockThreads / kTeam;
+  constexpr unsigned kBatch = sizeof(A) == 8 ? 2 : 4;  // keys of a team at a time, for registers
+  static_assert(kSplitTile % (kTeams * kBatch) == 0);
   constexpr unsigned kDepth = 128;  // elements of q staged at a time
   GPU_SHARED A staged_q[kSplitRows][kDepth];
   GPU_SHARED A scores[kSplitRows][kSplitTile];
   GPU_SHARED A correction[kSplitRows];
+  GPU_SHARED Index head_of[kSplitRows], query_of[kSplitRows];
   GPU_SHARED A exchange[kBlockThreads][kEach];
 
   const unsigned thread = thread_index();
@@ -300,14 +304,19 @@ GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, cons
       static_cast<unsigned>(rows_all - first_row < kSplitRows ? rows_all - first_row : kSplitRows);
   k += b * a.k[0] + kv * a.k[1];
   v += b * a.v[0] + kv * a.v[1];
-  const auto head_of = [&](Index r) { return kv * a.group + (first_row + r) / a.queries; };
-  const auto query_of = [&](Index r) { return (first_row + r) % a.queries; };
+  // Divided once and kept here: divisions of 64 bits in every place, or their results in registers
+  // through the whole kernel, are more than there is room for.
+  if (thread < rows) {
+    head_of[thread] = kv * a.group + (first_row + thread) / a.queries;
+    query_of[thread] = (first_row + thread) % a.queries;
+  }
+  barrier();
 
   // What any of the rows sees, within this part.
   Index begin = a.keys, end = 0;
   GPU_ROLLED
   for (unsigned r = 0; r < rows; ++r) {
-    const Sight sight = sight_of(a, query_of(r));
+    const Sight sight = sight_of(a, query_of[r]);
     if (sight.first < begin) begin = sight.first;
     if (sight.last > end) end = sight.last;
   }
@@ -327,52 +336,59 @@ GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, cons
 
   GPU_ROLLED
   for (Index first_key = begin; first_key < end; first_key += kSplitTile) {
-    const unsigned team = thread / kTeam, member = thread % kTeam;
     GPU_ROLLED
     for (Index e = 0; e < a.depth; e += kDepth) {
+      // The places of all elements would else be kept from one tile of keys to the next, and with
+      // the results there is no room for them.
+      const unsigned now = forgotten(thread), team = now / kTeam, member = now % kTeam;
       if (first_key == begin || a.depth > kDepth) {
+        GPU_ROLLED
         for (unsigned at = thread; at < kSplitRows * kDepth; at += kBlockThreads) {
           const unsigned r = at / kDepth;
           const Index element = e + at % kDepth;
           staged_q[r][at % kDepth] = r < rows && element < a.depth
-                                         ? widen(q[b * a.q[0] + head_of(r) * a.q[1] +
-                                                   query_of(r) * a.q[2] + element * a.q[3]])
+                                         ? widen(q[b * a.q[0] + head_of[r] * a.q[1] +
+                                                   query_of[r] * a.q[2] + element * a.q[3]])
                                          : A(0);
         }
         barrier();
       }
-      A products[kBatch][kSplitRows] = {};
-      for (unsigned d = member * kEach; d < kDepth; d += kTeam * kEach) {
-        if (e + d >= a.depth) break;
-        A piece[kBatch][kEach];
-        GPU_UNROLLED
-        for (unsigned n = 0; n < kBatch; ++n) {
-          const Index key = first_key + team + n * kTeams;
-          load_piece(piece[n], k + key * a.k[2], a.k[3], e + d, key < a.keys ? a.depth : 0);
+      GPU_ROLLED
+      for (unsigned from = team; from < kSplitTile; from += kTeams * kBatch) {
+        A products[kBatch][kSplitRows] = {};
+        GPU_ROLLED
+        for (unsigned d = member * kEach; d < kDepth; d += kTeam * kEach) {
+          if (e + d >= a.depth) break;
+          A piece[kBatch][kEach];
+          GPU_UNROLLED
+          for (unsigned n = 0; n < kBatch; ++n) {
+            const Index key = first_key + from + n * kTeams;
+            load_piece(piece[n], k + key * a.k[2], a.k[3], e + d, key < a.keys ? a.depth : 0);
+          }
+          GPU_UNROLLED
+          for (unsigned r = 0; r < kSplitRows; ++r) {
+            if (r >= rows) continue;
+            GPU_UNROLLED
+            for (int j = 0; j < kEach; ++j) {
+              const A left = staged_q[r][d + static_cast<unsigned>(j)];
+              GPU_UNROLLED
+              for (unsigned n = 0; n < kBatch; ++n) {
+                products[n][r] = math::fma(left, piece[n][j], products[n][r]);
+              }
+            }
+          }
         }
         GPU_UNROLLED
         for (unsigned r = 0; r < kSplitRows; ++r) {
           if (r >= rows) continue;
           GPU_UNROLLED
-          for (int j = 0; j < kEach; ++j) {
-            const A left = staged_q[r][d + static_cast<unsigned>(j)];
-            GPU_UNROLLED
-            for (unsigned n = 0; n < kBatch; ++n) {
-              products[n][r] = math::fma(left, piece[n][j], products[n][r]);
+          for (unsigned n = 0; n < kBatch; ++n) {
+            A total = products[n][r];
+            for (unsigned mask = kTeam / 2; mask > 0; mask /= 2) total += shuffle_xor(total, mask);
+            if (member == 0) {
+              A& to = scores[r][from + n * kTeams];
+              to = e == 0 ? total : to + total;
             }
-          }
-        }
-      }
-      GPU_UNROLLED
-      for (unsigned r = 0; r < kSplitRows; ++r) {
-        if (r >= rows) continue;
-        GPU_UNROLLED
-        for (unsigned n = 0; n < kBatch; ++n) {
-          A total = products[n][r];
-          for (unsigned mask = kTeam / 2; mask > 0; mask /= 2) total += shuffle_xor(total, mask);
-          if (member == 0) {
-            A& to = scores[r][team + n * kTeams];
-            to = e == 0 ? total : to + total;
           }
         }
       }
@@ -386,10 +402,10 @@ GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, cons
     A largest = most;
     GPU_UNROLLED
     for (unsigned n = 0; n < 2; ++n) {
-      const unsigned at = thread % 32 + n * 32;
+      const unsigned at = forgotten(thread) % 32 + n * 32;
       const Index key = first_key + at;
       values[n] = own < rows && key < end
-                      ? score<T>(a, scores[own][at], b, head_of(own), query_of(own), key)
+                      ? score<T>(a, scores[own][at], b, head_of[own], query_of[own], key)
                       : -math::infinity<A>();
       largest = math::max(largest, values[n]);
     }
@@ -461,9 +477,10 @@ GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, cons
       for (int j = 0; j < kEach; ++j) {
         if (column + j >= a.value_depth) continue;
         A total = exchange[thread][j];
+        GPU_ROLLED
         for (unsigned s = 1; s < slots; ++s) total += exchange[thread + s * columns][j];
         if (split.splits == 1) {
-          out[b * a.out[0] + head_of(r) * a.out[1] + query_of(r) * a.out[2] +
+          out[b * a.out[0] + head_of[r] * a.out[1] + query_of[r] * a.out[2] +
               (column + j) * a.out[3]] = narrow<T>(all == A(0) ? A(0) : total / all);
         } else {
           const Index at = ((b * a.kv_heads + kv) * rows_all + row) * split.splits + part;

@@ -8,7 +8,9 @@
 //
 // A kernel is `GPU_KERNEL void name(...)` at the start of a line (the build finds it by that
 // spelling). Blocks have at most GPU_THREADS threads; a file that launches larger ones defines it
-// before including this header.
+// before including this header. GPU_LEAST_BLOCKS, where defined, is how many of them a processor of
+// NVIDIA's must have room for: without it ptxas aims for a number of its own, and spills a register
+// or two to reach it.
 #pragma once
 
 #if defined(GPU_HOST_WARP)
@@ -33,7 +35,11 @@
 // no kernel reads what it wrote through another type.)
 
 #if defined(GPU_NVIDIA)
+#if defined(GPU_LEAST_BLOCKS)
+#define GPU_KERNEL extern "C" __global__ __launch_bounds__(GPU_THREADS, GPU_LEAST_BLOCKS)
+#else
 #define GPU_KERNEL extern "C" __global__ __launch_bounds__(GPU_THREADS)
+#endif
 #define GPU_INLINE __device__ __forceinline__
 #define GPU_SHARED __shared__
 #define GPU_MAY_ALIAS
@@ -125,6 +131,13 @@ GPU_INLINE unsigned count_bits(Bits64 b) { return static_cast<unsigned>(__popcll
 // Instructions before this stay before it. AMD's scheduler else takes ballots of a whole unrolled
 // loop together, which are more masks than there are registers.
 GPU_INLINE void keep_order() {}
+
+// x, but the compiler does not know it: what follows from it is computed again rather than kept in
+// registers from before. For the places of many elements, which cost next to nothing to compute.
+GPU_INLINE unsigned forgotten(unsigned x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
 
 GPU_INLINE float atomic_add(float* p, float v) { return atomicAdd(p, v); }
 GPU_INLINE int atomic_add(int* p, int v) { return atomicAdd(p, v); }
@@ -276,6 +289,10 @@ GPU_INLINE Bits64 warp_ballot(bool predicate) { return __builtin_amdgcn_ballot_w
 GPU_INLINE Bits64 warp_ballot(bool predicate) { return __builtin_amdgcn_ballot_w32(predicate); }
 #endif
 GPU_INLINE void keep_order() { __builtin_amdgcn_sched_barrier(0); }
+GPU_INLINE unsigned forgotten(unsigned x) {
+  asm volatile("" : "+v"(x));
+  return x;
+}
 
 template <class T>
 GPU_INLINE T atomic_add(T* p, T v) {
@@ -378,6 +395,7 @@ GPU_INLINE Bits32 shuffle_word(Bits32 word, unsigned source) {
 }
 GPU_INLINE Bits64 warp_ballot(bool predicate) { return gpu_host_api->ballot(predicate); }
 GPU_INLINE void keep_order() {}
+GPU_INLINE unsigned forgotten(unsigned x) { return x; }
 
 template <class T>
 GPU_INLINE T atomic_add(T* p, T v) {

@@ -5,7 +5,7 @@
 //
 // Rows lie anywhere: a walk gives each row's start in the input and in the output, a step the
 // distance between its elements. Rows without gaps move as vectors of 16 bytes.
-#define GPU_THREADS 1024
+#define GPU_LEAST_BLOCKS 1
 #include "gpu.h"
 #include "row_math.h"
 
@@ -29,14 +29,18 @@ struct Part {
     }
     return static_cast<Index>(static_cast<unsigned>(k) * threads + thread);
   }
+  // The same, for one more pass over the elements: without this the places of all of them, and
+  // which exist, would stay in registers from one pass to the next, and there are not that many.
+  GPU_INLINE Part again() const { return {forgotten(thread), threads, whole}; }
   GPU_INLINE Index span() const { return static_cast<Index>(threads) * kHeld; }
 
   // Elements [first, first + span()) of a row of n; `missing` stands for those past the end.
   GPU_INLINE void load(A (&values)[kHeld], const T* row, Index step, Index first, Index n,
                        A missing) const {
+    const Part here = again();
     if (whole) {
       for (int k = 0; k < kHeld; k += kEach) {
-        const Index at = first + position(k);
+        const Index at = first + here.position(k);
         if (at < n) {
           const Vec<T, kEach> vec = load_vec<kEach>(row + at);
           for (int j = 0; j < kEach; ++j) values[k + j] = widen(vec.get(j));
@@ -46,15 +50,16 @@ struct Part {
       }
     } else {
       for (int k = 0; k < kHeld; ++k) {
-        const Index at = first + position(k);
+        const Index at = first + here.position(k);
         values[k] = at < n ? widen(row[at * step]) : missing;
       }
     }
   }
   GPU_INLINE void store(const A (&values)[kHeld], T* row, Index step, Index first, Index n) const {
+    const Part here = again();
     if (whole) {
       for (int k = 0; k < kHeld; k += kEach) {
-        const Index at = first + position(k);
+        const Index at = first + here.position(k);
         if (at >= n) continue;
         Vec<T, kEach> vec;
         for (int j = 0; j < kEach; ++j) vec.set(j, narrow<T>(values[k + j]));
@@ -62,7 +67,7 @@ struct Part {
       }
     } else {
       for (int k = 0; k < kHeld; ++k) {
-        const Index at = first + position(k);
+        const Index at = first + here.position(k);
         if (at < n) row[at * step] = narrow<T>(values[k]);
       }
     }
@@ -298,9 +303,10 @@ GPU_INLINE void apply_norm(A (&values)[kHeld], const Part<T>& part, Index first,
   const bool vectors = part.whole && channels.inner == 1 && first_channel == 0 &&
                        is_vec_aligned<kEach>(arguments.weight) &&
                        is_vec_aligned<kEach>(arguments.bias);
+  const Part<T> here = part.again();
   if (vectors) {  // null is aligned too
     for (int k = 0; k < kHeld; k += kEach) {
-      const Index at = first + part.position(k);
+      const Index at = first + here.position(k);
       if (at >= n) continue;
       if (arguments.weight != nullptr) {
         const Vec<T, kEach> vec = load_vec<kEach>(arguments.weight + at);
@@ -314,7 +320,7 @@ GPU_INLINE void apply_norm(A (&values)[kHeld], const Part<T>& part, Index first,
     return;
   }
   for (int k = 0; k < kHeld; ++k) {
-    const Index at = first + part.position(k);
+    const Index at = first + here.position(k);
     if (at >= n) continue;
     const Index channel = first_channel + channels.of(at);
     if (arguments.weight != nullptr) values[k] *= widen(arguments.weight[channel]);
@@ -342,8 +348,9 @@ GPU_INLINE void norm_held(const Team& team, const Part<T>& part, Index row, cons
     mean = team.reduce(sum, Sum{}) / count;
   }
   A squares = A(0);
+  const Part<T> here = part.again();
   for (int k = 0; k < kHeld; ++k) {
-    const A off = part.position(k) < n ? values[k] - mean : A(0);
+    const A off = here.position(k) < n ? values[k] - mean : A(0);
     squares += off * off;
   }
   const A scale = norm_scale<T>(team.reduce(squares, Sum{}) / count, arguments);
@@ -380,14 +387,16 @@ GPU_INLINE void norm_block(const T* in, T* out, const Strided<2>& rows, const St
         for (Index first = 0; first < n; first += part.span()) {
           part.load(values, from, steps.in, first, n, A(0));
           A here = A(0), sum = A(0), around = A(0);
+          const Part<T> counted = part.again();
           for (int k = 0; k < kHeld; ++k) {
-            if (first + part.position(k) < n) here += A(1);
+            if (first + counted.position(k) < n) here += A(1);
             sum += values[k];
           }
           if (here == A(0)) continue;
           const A middle = arguments.centered ? sum / here : A(0);
+          const Part<T> squared = part.again();
           for (int k = 0; k < kHeld; ++k) {
-            const A off = first + part.position(k) < n ? values[k] - middle : A(0);
+            const A off = first + squared.position(k) < n ? values[k] - middle : A(0);
             around += off * off;
           }
           const A apart = middle - mean, all = seen + here;
@@ -581,8 +590,9 @@ GPU_INLINE void cross_entropy(const T* in, A* losses, A* counted, const Strided<
       part.load(values, from, steps.in, first, n, -math::infinity<A>());
       mine.add(values);
       if (targets.smoothing != 0) {
+        const Part<T> here = part.again();
         for (int k = 0; k < kHeld; ++k) {
-          if (first + part.position(k) < n) total += values[k];
+          if (first + here.position(k) < n) total += values[k];
         }
       }
     }

@@ -51,8 +51,8 @@ void norm(const Tensor& in, Tensor& out, const ops::NormArguments& arguments) {
     run(device, norm_kernel(NormFamily::NormWarp, dtype), team_shape(device, rows.rows, width),
         from, to, row_walk(rows), row_steps(rows), width, channels, parameters);
   } else {
-    run(device, norm_kernel(NormFamily::NormBlock, dtype), block_shape(device, dtype, rows), from,
-        to, row_walk(rows), row_steps(rows), channels, parameters);
+    run(device, norm_kernel(NormFamily::NormBlock, dtype), block_shape(device, rows), from, to,
+        row_walk(rows), row_steps(rows), channels, parameters);
   }
 }
 

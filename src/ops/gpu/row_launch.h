@@ -58,11 +58,9 @@ inline LaunchShape team_shape(const Device& device, std::int64_t rows, std::uint
   return {.grid = {blocks_for(device, (rows + teams - 1) / teams)}, .block = {kThreads}};
 }
 
-// A block per row, with as many threads as keep it, or as many as there can be.
-inline LaunchShape block_shape(const Device& device, DType dtype, const ops::RowLayout& rows) {
-  std::uint32_t threads = 256;
-  while (threads < 1024 && threads * held(dtype) < rows.n) threads *= 2;
-  return {.grid = {blocks_for(device, rows.rows)}, .block = {threads}};
+// A block per row. Larger blocks would keep longer rows, but have fewer registers to a thread.
+inline LaunchShape block_shape(const Device& device, const ops::RowLayout& rows) {
+  return {.grid = {blocks_for(device, rows.rows)}, .block = {kThreads}};
 }
 
 }  // namespace tl::gpu
