@@ -10,6 +10,7 @@
 // in a fixed order: the same input gives the same bits. Integers go by element size where signs do
 // not matter, and comparisons go by the keys of gpu_order.h. 256 threads per block; any grid.x,
 // grid.y is the number of splits.
+#define GPU_LEAST_BLOCKS 2
 #include "gpu.h"
 #include "gpu_reduce.h"
 

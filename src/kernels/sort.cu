@@ -10,6 +10,7 @@
 //   sort_offsets   where the digits of each piece begin,
 //   sort_scatter   and every element to its place
 // 256 threads per block; any grid.
+#define GPU_LEAST_BLOCKS 2
 #include "gpu.h"
 #include "gpu_sort.h"
 
