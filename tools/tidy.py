@@ -48,7 +48,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--budget", type=float, default=1200)
+    parser.add_argument("--budget", type=float, default=2400)
     options = parser.parse_args()
 
     entries = json.loads(pathlib.Path(options.build, "compile_commands.json").read_text())
