@@ -144,15 +144,19 @@ TL_MATH_FN T not_a_number() {
 // 2^k for k in the range of normal numbers
 template <class T>
 TL_MATH_FN T power_of_two(IntOf<T> k) {
-  return of_bits<T>(static_cast<BitsOf<T>>(k + Format<T>::kBias) << Format<T>::kMantissa);
+  using Bits = BitsOf<T>;  // wraps: for NaN any k may come, and its result is not used
+  return of_bits<T>((static_cast<Bits>(k) + static_cast<Bits>(Format<T>::kBias))
+                    << Format<T>::kMantissa);
 }
 // x 2^k for results that may be subnormal or overflow: in two steps, of which one rounds. k is at
 // least -2048. (A logical shift, since not every vector unit has the other one for 64 bits.)
 template <class T>
 TL_MATH_FN T scale(T x, IntOf<T> k) {
   using Int = IntOf<T>;
-  const Int half = static_cast<Int>(static_cast<BitsOf<T>>(k + 2048) >> 1) - 1024;
-  return x * power_of_two<T>(half) * power_of_two<T>(k - half);
+  using Bits = BitsOf<T>;
+  const Bits half = ((static_cast<Bits>(k) + Bits{2048}) >> 1) - Bits{1024};
+  return x * power_of_two<T>(static_cast<Int>(half)) *
+         power_of_two<T>(static_cast<Int>(static_cast<Bits>(k) - half));
 }
 // The nearest integer of a number that is already one, as left by an addition of kRounder
 template <class T>
