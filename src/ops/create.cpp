@@ -1,4 +1,5 @@
 #include "tl/ops/create.h"
+#include "tl/ops/indexing.h"
 
 #include <cmath>
 #include <limits>
@@ -7,9 +8,8 @@
 #include "ops/cpu/create.h"
 #include "ops/gpu/create.h"
 #include "ops/rows.h"
-#include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
-#include "tl/ops/where.h"
+#include "tl/ops/indexing.h"
 
 namespace tl {
 
@@ -138,9 +138,9 @@ Tensor triu(const Tensor& x, std::int64_t diagonal) { return keep_band("triu", x
 Tensor one_hot(const Tensor& ids, std::int64_t depth, DType dtype, Scalar on, Scalar off) {
   if (depth < 0) throw Error(ErrorKind::BadArgument, "one_hot", "a depth of ", depth);
   ops::expect_index_dtype("one_hot", ids);
-  const Tensor places = arange(depth, DType::I64, ids.device());
-  const Tensor hit = eq(to_dtype(ids, DType::I64).unsqueeze(-1), places);
-  return where(hit, on, full({1}, off, dtype, ids.device()));
+  Shape shape = ids.shape();
+  shape.push_back(depth);
+  return scatter(full(shape, off, dtype, ids.device()), -1, ids.unsqueeze(-1), on);
 }
 
 namespace ops {

@@ -8,6 +8,7 @@
 #include "ops/check.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/matmul.h"
+#include "tl/ops/reduce.h"
 
 namespace tl {
 
@@ -168,30 +169,19 @@ Tensor in_order(const Term& term, const Labels& order) {
   return term.tensor.permute(dims);
 }
 
-// Sums over the indices that `keep` does not have: a matrix product with ones, so that the sum is
-// as exact as those are.
+// Sums over the indices that `keep` does not have.
 Term sum_out(const Term& term, const Labels& keep) {
-  Labels kept, summed;
-  for (const Tag label : term.labels) (keep.has(label) ? kept : summed).push_back(label);
-  if (summed.empty()) return term;
-  Labels order = kept;
-  order.insert(order.end(), summed.begin(), summed.end());
-  Shape shape, result;
-  std::int64_t total = 1;
-  for (const Tag label : kept) {
-    shape.push_back(term.size_of(label));
-    result.push_back(term.size_of(label));
+  Labels kept;
+  Dims summed;
+  for (std::size_t i = 0; i < term.labels.size(); ++i) {
+    if (keep.has(term.labels[i])) {
+      kept.push_back(term.labels[i]);
+    } else {
+      summed.push_back(static_cast<std::int64_t>(i));
+    }
   }
-  for (const Tag label : summed) total *= term.size_of(label);
-  shape.push_back(total);
-  const Tensor& x = term.tensor;
-  Tensor one = Tensor::uninitialized({}, x.dtype(), x.device());
-  fill(one, Scalar(1));
-  // (kept..., total): where the kept dimensions cannot be one, matmul takes them as a batch.
-  const Tensor rows = reshape(in_order(term, order), shape);
-  const Tensor ones = one.broadcast_as({total, 1});
-  const Tensor column = rows.rank() == 1 ? rows.unsqueeze(0) : rows;
-  return {reshape(matmul(column, ones), result), kept};
+  if (summed.empty()) return term;
+  return {sum(term.tensor, summed), kept};
 }
 
 // The product of two terms over the indices they share, summed over those that `keep` lacks.

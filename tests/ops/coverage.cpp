@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "runtime/blas.h"
+#include "runtime/driver/dnn.h"
 #include "support/on_every_device.h"
 #include "tl/kernels/modules.h"
 #include "tl/runtime/module_store.h"
@@ -30,10 +32,11 @@ class KernelCoverage : public testing::Environment {
     // A vendor's library takes work from our kernels; then TL_NO_VENDOR_LIBS=1 is the run that
     // counts.
     for (const DeviceLocation& location : locations()) {
-      const bool libraries =
-          std::getenv("TL_NO_VENDOR_LIBS") == nullptr &&
-          (std::getenv("TL_CUBLASLT") != nullptr || std::getenv("TL_CUDNN") != nullptr);
-      if (location.is_gpu() && !libraries) check(Device::at(location));
+      if (location.is_cpu()) continue;
+      const Device device = Device::at(location);
+      if (Blas::of(device) == nullptr && driver::find_dnn(location.kind).table == nullptr) {
+        check(device);
+      }
     }
   }
 

@@ -30,8 +30,9 @@ Tensor triu2(std::int64_t n, DType dtype, const Device& device = Device::cpu());
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
 
-// A dimension of size `depth` is appended; it is `on` at the index and `off` elsewhere. An index
-// outside 0 ... depth - 1 (the sentinel of its dtype among them) gives `off` everywhere.
+// A dimension of size `depth` is appended; it is `on` at the index and `off` elsewhere. The
+// sentinel of the indices' dtype gives `off` everywhere; any other index outside 0 ... depth - 1 is
+// an error.
 Tensor one_hot(const Tensor& ids, std::int64_t depth, DType dtype, Scalar on = 1, Scalar off = 0);
 
 }  // namespace tl
