@@ -76,9 +76,10 @@ GPU_INLINE void load_piece(A (&to)[kCount], const T* row, Index step, Index firs
     }
     return;
   }
+  const T* at = row + first * step;
   GPU_UNROLLED
-  for (int k = 0; k < kCount; ++k) {
-    to[k] = first + k < limit ? widen(row[(first + k) * step]) : A(0);
+  for (int k = 0; k < kCount; ++k, at += step) {
+    to[k] = first + k < limit ? widen(*at) : A(0);
   }
 }
 
@@ -278,7 +279,7 @@ struct Parts {
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, const Attention& a,
                                 const Split& split, const Parts<A>& parts) {
-  constexpr int kEach = sizeof(T) == 8 ? 2 : sizeof(T) == 4 ? 4 : 8;
+  constexpr int kEach = sizeof(T) == 8 ? 2 : 4;
   constexpr unsigned kTeam = 16, kTeams = kBlockThreads / kTeam;
   constexpr unsigned kBatch = sizeof(A) == 8 ? 2 : 4;  // keys of a team at a time, for registers
   static_assert(kSplitTile % (kTeams * kBatch) == 0);

@@ -78,7 +78,7 @@ Attention describe(const ops::AttentionArguments& arguments, const Tensor& out,
 // Parts of the keys: enough blocks to fill the device several times over, none of them without
 // some tiles to do.
 Split divide(const Device& device, DType dtype, const Attention& a) {
-  const std::int64_t each = dtype == DType::F64 ? 2 : dtype == DType::F32 ? 4 : 8;
+  const std::int64_t each = dtype == DType::F64 ? 2 : 4;
   const auto columns = static_cast<std::int64_t>(
       std::bit_ceil(static_cast<std::uint64_t>(divide_up(a.value_depth, each))));
   const std::int64_t rows = a.batch * a.kv_heads * divide_up(a.group * a.queries, kSplitRows);
@@ -112,7 +112,7 @@ void attention(const ops::AttentionArguments& arguments, Tensor& out) {
   }
 
   const Split split = divide(device, dtype, a);
-  const std::int64_t each = dtype == DType::F64 ? 2 : dtype == DType::F32 ? 4 : 8;
+  const std::int64_t each = dtype == DType::F64 ? 2 : 4;
   const std::int64_t blocks = split.splits * divide_up(a.group * a.queries, kSplitRows) * a.batch *
                               a.kv_heads * divide_up(a.value_depth, split.columns * each);
   const LaunchShape shape{.grid = {static_cast<std::uint64_t>(blocks)}, .block = {kThreads}};
