@@ -29,10 +29,15 @@ GPU_INLINE void fill(T* out, T value, Index count) {
 }
 
 // Spreads a matrix over the grid without a division: each row gets `width` threads, a power of two.
-// Wide enough for the row where that fits a block, and more for few and long rows.
+// Wide enough for the row where that fits a block, and more for few and long rows. Finding it takes
+// some steps, so a grid is meant to fill the device and no more, except for a single row.
 template <class T>
 GPU_INLINE void copy_rows(const T* src, T* dst, Index rows, Index cols, Index src_stride,
                           Index dst_stride) {
+  if (rows == 1) {
+    grid_stride(cols, [&](Index i) { dst[i] = src[i]; });
+    return;
+  }
   const Index threads = grid_threads();
   unsigned shift = 0;  // width is 1 << shift
   GPU_ROLLED

@@ -70,7 +70,8 @@ TL_MATH_FN C times_sigmoid(C x, C high, C low) {
   const C grown = elementary::small_expm1(r);
   const C m = fma(a_low, C(1) + grown, grown);
   const auto power = elementary::integer_of(rounded);
-  const C z = elementary::scale(C(1) + m, power);
+  // Below 2^-100 it is nothing beside 1.
+  const C z = (C(1) + m) * elementary::power_of_two<C>(power < -100 ? -100 : power);
   const C top = below ? fma(x, m, x) : x;
   const C y = elementary::scale(top / (C(1) + z), below ? power : 0);
   const bool none = end & below;

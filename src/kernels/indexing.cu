@@ -403,6 +403,162 @@ GPU_INLINE T block_sum_before(T value, T* total) {
   return result;
 }
 
+// ---- adds: a block per line
+//
+// For many lines of some length. A block takes 4096 places of the result's line and as many sources
+// at a time, and lists the sources of each place in shared memory: it counts them, makes room by a
+// scan, and writes down their positions in whatever order the atomics give. A thread then adds up
+// each of its places with the positions in ascending order, so that the sum is always the same.
+// Places with many sources are left to all threads together, which take theirs in order and join
+// the parts in order.
+
+constexpr unsigned kLineEach = 16, kLineTile = kBlockThreads * kLineEach;
+constexpr unsigned kListed = 16;  // sources that one thread adds up
+
+template <class To, class T>
+GPU_INLINE void add_lines(To* out, const T* src, const Ids& ids, const Line& line, Index places,
+                          const Strided<3>& at) {
+  using A = AccumulatorOf<T>;
+  constexpr Bits32 kNone = 0xffff;
+  GPU_SHARED Bits32 ends[kLineTile];   // counts first, then where each place's list ends so far
+  GPU_SHARED Bits16 place[kLineTile];  // of each source
+  GPU_SHARED Bits16 listed[kLineTile];
+  GPU_SHARED Bits16 crowded[kLineTile / kListed];
+  GPU_SHARED Bits32 crowds;
+  const unsigned self = thread_index();
+  const Index tiles = (places + kLineTile - 1) / kLineTile;
+  GPU_ROLLED
+  for (Index job = block_index(); job < at.count * tiles; job += block_count()) {
+    const Index number = tiles == 1 ? job : job / tiles;
+    const Index tile = tiles == 1 ? 0 : (job - number * tiles) * kLineTile;
+    const Index left = (places - tile + kBlockThreads - 1) / kBlockThreads;
+    const unsigned rounds = left < kLineEach ? static_cast<unsigned>(left) : kLineEach;
+    const Offsets<3> o = offsets(at, number);
+    GPU_ROLLED
+    for (Index first = 0; first < line.length; first += kLineTile) {
+      const T* from = src + o.at[1] + first * line.src_step;
+      To* to = out + o.at[2] + tile * line.out_step;
+      GPU_ROLLED
+      for (unsigned u = 0; u < rounds; ++u) ends[u * kBlockThreads + self] = 0;
+      if (self == 0) crowds = 0;
+      barrier();
+      constexpr unsigned kAhead = 4;  // loads on their way
+      const Index rest = line.length - first;
+      const unsigned sources = rest < kLineTile ? static_cast<unsigned>(rest) : kLineTile;
+      GPU_ROLLED
+      for (unsigned k = self; k < sources; k += kAhead * kBlockThreads) {
+        Index id[kAhead];
+        GPU_UNROLLED
+        for (unsigned u = 0; u < kAhead; ++u) {
+          const unsigned here = k + u * kBlockThreads;
+          id[u] = -1;
+          if (here < sources) id[u] = read_id(ids, o.at[0] + (first + here) * line.ids_step);
+        }
+        GPU_UNROLLED
+        for (unsigned u = 0; u < kAhead; ++u) {
+          const bool inside = id[u] >= tile && id[u] < tile + kLineTile;
+          const Bits32 to_place = inside ? static_cast<Bits32>(id[u] - tile) : kNone;
+          place[k + u * kBlockThreads] = static_cast<Bits16>(to_place);
+          if (inside) atomic_add(&ends[to_place], 1u);
+        }
+      }
+      barrier();
+      // Lists lie in the order of the threads that own the places, and of each one's places.
+      Bits32 mine = 0, all = 0;
+      GPU_ROLLED
+      for (unsigned u = 0; u < rounds; ++u) mine += ends[u * kBlockThreads + self];
+      Bits32 begin = block_sum_before(mine, &all);
+      Bits32 next = begin;
+      GPU_ROLLED
+      for (unsigned u = 0; u < rounds; ++u) {
+        Bits32& end = ends[u * kBlockThreads + self];
+        const Bits32 count = end;
+        end = next;
+        next += count;
+      }
+      barrier();
+      GPU_ROLLED
+      for (unsigned k = self; k < sources; k += kBlockThreads) {
+        if (place[k] != kNone) listed[atomic_add(&ends[place[k]], 1u)] = static_cast<Bits16>(k);
+      }
+      barrier();
+      GPU_ROLLED
+      for (unsigned u = 0; u < rounds; ++u) {
+        const unsigned owned = u * kBlockThreads + self;
+        const Bits32 end = ends[owned], count = end - begin;
+        if (count > kListed) {
+          crowded[atomic_add(&crowds, 1u)] = static_cast<Bits16>(owned);
+        } else if (count > 0) {
+          A sum = A(0);
+          Bits32 done = 0;  // positions below it
+          GPU_ROLLED
+          for (Bits32 n = 0; n < count; ++n) {
+            Bits32 least = kNone;
+            GPU_ROLLED
+            for (Bits32 i = begin; i < end; ++i) {
+              const Bits32 position = listed[i];
+              if (position >= done && position < least) least = position;
+            }
+            sum += widen(from[least * line.src_step]);
+            done = least + 1;
+          }
+          To& result = to[owned * line.out_step];
+          result = static_cast<To>(widen(result) + sum);
+        }
+        begin = end;
+      }
+      barrier();
+      const Bits32 waiting = crowds;
+      GPU_ROLLED
+      for (Bits32 i = 0; i < waiting; ++i) {
+        const Bits32 owned = crowded[i];
+        A sum = A(0);
+        GPU_ROLLED
+        for (unsigned k = self; k < sources; k += kBlockThreads) {
+          if (place[k] == owned) sum += widen(from[k * line.src_step]);
+        }
+        sum = block_sum(sum);
+        if (self == 0) {
+          To& result = to[owned * line.out_step];
+          result = static_cast<To>(widen(result) + sum);
+        }
+      }
+      barrier();
+    }
+  }
+}
+
+GPU_KERNEL void add_lines_1(Bits8* out, const Bits8* src, Ids ids, Index length, Index ids_step,
+                            Index src_step, Index out_step, Index places, Strided<3> at) {
+  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+}
+GPU_KERNEL void add_lines_2(Bits16* out, const Bits16* src, Ids ids, Index length, Index ids_step,
+                            Index src_step, Index out_step, Index places, Strided<3> at) {
+  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+}
+GPU_KERNEL void add_lines_f8e4m3(float* out, const Float8* src, Ids ids, Index length,
+                                 Index ids_step, Index src_step, Index out_step, Index places,
+                                 Strided<3> at) {
+  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+}
+GPU_KERNEL void add_lines_f16(float* out, const Half* src, Ids ids, Index length, Index ids_step,
+                              Index src_step, Index out_step, Index places, Strided<3> at) {
+  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+}
+GPU_KERNEL void add_lines_bf16(float* out, const BFloat16* src, Ids ids, Index length,
+                               Index ids_step, Index src_step, Index out_step, Index places,
+                               Strided<3> at) {
+  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+}
+GPU_KERNEL void add_lines_f32(float* out, const float* src, Ids ids, Index length, Index ids_step,
+                              Index src_step, Index out_step, Index places, Strided<3> at) {
+  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+}
+GPU_KERNEL void add_lines_f64(double* out, const double* src, Ids ids, Index length, Index ids_step,
+                              Index src_step, Index out_step, Index places, Strided<3> at) {
+  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+}
+
 // Replaces each of `count` values by the sum of those before it, in one block; returns the whole
 // sum.
 template <class T>

@@ -17,6 +17,7 @@ enum class IndexingFamily : std::uint8_t {
   MaskCount,      // the same
   MaskPositions,  // the same
   AddWalk,        // what is added: 1 and 2 bytes of integer, f8e4m3, f16, bf16, f32, f64
+  AddLines,       // the same
   AddSorted,      // the same
   AddTails,       // the same
   AddBins,        // f8e4m3, f16, bf16, f32
@@ -30,12 +31,12 @@ enum class IndexingFamily : std::uint8_t {
   MaskOffsets,
   Unravel
 };
-inline constexpr int kIndexingFamilyCount = 19;
+inline constexpr int kIndexingFamilyCount = 20;
 
 namespace detail {
 
-inline constexpr int kIndexingKernels[kIndexingFamilyCount] = {5, 5, 4, 4, 4, 4, 7, 7, 7, 4,
-                                                               4, 2, 1, 1, 1, 1, 1, 1, 1};
+inline constexpr int kIndexingKernels[kIndexingFamilyCount] = {5, 5, 4, 4, 4, 4, 7, 7, 7, 7,
+                                                               4, 4, 2, 1, 1, 1, 1, 1, 1, 1};
 
 constexpr unsigned log2_of(std::size_t size) {
   unsigned log2 = 0;
@@ -57,7 +58,7 @@ constexpr KernelId indexing_kernel(IndexingFamily family, unsigned place) {
 constexpr KernelId indexing_move_kernel(IndexingFamily family, std::size_t bytes) {
   return detail::indexing_kernel(family, detail::log2_of(bytes));
 }
-// AddWalk, AddSorted, AddTails: u8, i16 and the floats.
+// AddWalk, AddLines, AddSorted, AddTails: u8, i16 and the floats.
 constexpr KernelId indexing_add_kernel(IndexingFamily family, DType dtype) {
   const unsigned place =
       is_float(dtype) ? 2 + static_cast<unsigned>(dtype) - static_cast<unsigned>(DType::F8E4M3)

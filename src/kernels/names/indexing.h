@@ -23,7 +23,8 @@ inline constexpr auto kIndexingNames = [] {
   for (const std::string_view family : {"put", "put_walk", "mask_count", "mask_positions"}) {
     each(family, kElementSizes);
   }
-  for (const std::string_view family : {"add_walk", "add_sorted", "add_tails"}) each(family, kAdds);
+  for (const std::string_view family : {"add_walk", "add_lines", "add_sorted", "add_tails"})
+    each(family, kAdds);
   for (const std::string_view family : {"add_bins", "settle_bins"}) each(family, kBinned);
   each("add_atomic", kAtomic);
   for (const std::string_view family : {"claim", "make_keys", "radix_count", "radix_scan",

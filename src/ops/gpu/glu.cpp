@@ -21,10 +21,9 @@ void glu(const Tensor& in, Tensor& out, bool swiglu) {
     strides[last] = each;
   }
   const Layout walked(shape, strides, 0);
-  run(device, norm_kernel(NormFamily::Glu, in.dtype()),
-      elementwise_shape(walked.count(), vectors ? 2 : 4), from, to, walk<1>(shape, {&walked}),
-      static_cast<Index>(n * step), static_cast<std::uint32_t>(vectors ? each : 1),
-      swiglu ? 1u : 0u);
+  run(device, norm_kernel(NormFamily::Glu, in.dtype()), elementwise_shape(walked.count(), 1), from,
+      to, walk<1>(shape, {&walked}), static_cast<Index>(n * step),
+      static_cast<std::uint32_t>(vectors ? each : 1), swiglu ? 1u : 0u);
 }
 
 }  // namespace tl::gpu

@@ -43,6 +43,7 @@ constexpr std::int64_t kBinLimit = std::int64_t{1} << 30;
 constexpr std::int64_t kBinAddends = std::int64_t{1} << 24;
 constexpr std::int64_t kSortTile = 2048;  // as in indexing.cu
 constexpr std::int64_t kSumTile = 64;     // as in indexing.cu
+constexpr std::int64_t kLineTile = 4096;  // as in indexing.cu
 constexpr int kDigits = 256;
 
 template <int kOperands>
@@ -143,7 +144,7 @@ void gather(const ops::Pick& p, Tensor& out) {
   const Units units =
       in_units(out.shape(), p.x_strides, p.ids_strides, p.step, size_of(out.dtype()), from, to);
   const Strided<2> at = walk_of<2>(units.shape, {&units.ids, &units.from});
-  run(device, indexing_move_kernel(Family::Gather, units.bytes), elementwise_shape(at.count, 4),
+  run(device, indexing_move_kernel(Family::Gather, units.bytes), elementwise_shape(at.count, 1),
       from, to, ids, Index{units.step}, at);
 }
 
@@ -162,7 +163,7 @@ void flip(const Tensor& x, const Dims& dims, Tensor& out) {
   const Units units =
       in_units(x.shape(), strides, Dims::repeated(x.rank(), 0), 0, size_of(x.dtype()), from, to);
   const Strided<1> at = walk_of<1>(units.shape, {&units.from});
-  run(device, indexing_move_kernel(Family::Flip, units.bytes), elementwise_shape(at.count, 4), from,
+  run(device, indexing_move_kernel(Family::Flip, units.bytes), elementwise_shape(at.count, 1), from,
       to, at);
 }
 
@@ -171,7 +172,10 @@ void flip(const Tensor& x, const Dims& dims, Tensor& out) {
 namespace {
 
 // One thread per line.
-void walk_lines(const ops::Place& p, Tensor& out, KernelId kernel) {
+// `more` are arguments that the kernel has before the walk.
+template <class... More>
+void walk_lines(const ops::Place& p, Tensor& out, KernelId kernel, const LaunchShape& shape,
+                More... more) {
   const Device device = out.device();
   const Dims ids_strides = ops::without(p.ids.strides(), p.dim);
   const Dims src_strides = ops::without(p.src.strides(), p.dim);
@@ -181,8 +185,8 @@ void walk_lines(const ops::Place& p, Tensor& out, KernelId kernel) {
   const std::byte* src = p.src.read(device.stream());
   const Ids ids = ids_of(device, p.ids, p.size, p.op);
   std::byte* to = out.update(device.stream());
-  run(device, kernel, elementwise_shape(at.count, 1), to, src, ids, Index{p.length()},
-      Index{p.ids.strides()[p.dim]}, Index{p.src.strides()[p.dim]}, Index{p.step}, at);
+  run(device, kernel, shape, to, src, ids, Index{p.length()}, Index{p.ids.strides()[p.dim]},
+      Index{p.src.strides()[p.dim]}, Index{p.step}, more..., at);
 }
 
 // Are all sources the same element, so that it does not matter which of them stays?
@@ -201,7 +205,8 @@ void scatter(const ops::Place& p, Tensor& out) {
   const std::int64_t places = placed.is_uniform() ? p.size : p.lines() * p.size;
   const bool many = p.lines() >= kManyLines && (!is_last || p.length() <= kShortLine);
   if (claims && (many || placed.ids.layout().extent() >= kWordEnd || places >= kWordEnd)) {
-    walk_lines(p, out, indexing_move_kernel(Family::PutWalk, size));
+    walk_lines(p, out, indexing_move_kernel(Family::PutWalk, size),
+               elementwise_shape(p.lines(), 1));
     return;
   }
   const Ids ids = ids_of(device, placed.ids, p.size, p.op);
@@ -226,7 +231,7 @@ void scatter(const ops::Place& p, Tensor& out) {
     }
     winner = Tensor::zeros({places}, DType::U32, device);
     const Strided<2> at = walk_of<2>(walked, {&placed.ids.strides(), &winner_strides});
-    run(device, indexing_kernel(Family::Claim), elementwise_shape(at.count, 2),
+    run(device, indexing_kernel(Family::Claim), elementwise_shape(at.count, 1),
         winner.update<Word>(device.stream()), ids, winner_step, at);
     won = winner.read<Word>(device.stream());
   }
@@ -234,7 +239,7 @@ void scatter(const ops::Place& p, Tensor& out) {
   std::byte* to = out.update(device.stream());
   const Strided<4> at = walk_of<4>(
       p.shape(), {&placed.ids.strides(), &p.src.strides(), &p.out_strides, &winner_strides});
-  run(device, indexing_move_kernel(Family::Put, size), elementwise_shape(at.count, 2), to, src, ids,
+  run(device, indexing_move_kernel(Family::Put, size), elementwise_shape(at.count, 1), to, src, ids,
       Index{p.step}, won, winner_step, at);
 }
 
@@ -242,15 +247,25 @@ void scatter(const ops::Place& p, Tensor& out) {
 
 namespace {
 
-void add_by_walk(const ops::Place& p, Tensor& out) {
-  const KernelId kernel = indexing_add_kernel(Family::AddWalk, out.dtype());
+// By one thread per line, or by one block.
+template <class... More>
+void add_by_line(const ops::Place& p, Tensor& out, Family family, const LaunchShape& shape,
+                 More... more) {
+  const KernelId kernel = indexing_add_kernel(family, out.dtype());
   if (is_float(out.dtype()) && size_of(out.dtype()) < 4) {
     Tensor sums = to_dtype(out, DType::F32);  // rounded once, at the end
-    walk_lines(p, sums, kernel);
+    walk_lines(p, sums, kernel, shape, more...);
     cast(sums, out);
   } else {
-    walk_lines(p, out, kernel);
+    walk_lines(p, out, kernel, shape, more...);
   }
+}
+
+// Enough lines for many blocks, of some length, and read along their neighbours.
+bool fits_blocks(const ops::Place& p) {
+  constexpr std::int64_t kLeastLines = 64, kLeastLength = 64, kMostTiles = 4;
+  return p.lines() >= kLeastLines && p.length() >= kLeastLength &&
+         p.size <= kMostTiles * kLineTile && p.ids.strides()[p.dim] == 1;
 }
 
 void add_by_bins(const ops::Place& p, Tensor& out) {
@@ -262,7 +277,7 @@ void add_by_bins(const ops::Place& p, Tensor& out) {
   const Ids ids = ids_of(device, p.ids, p.size, p.op);
   auto* sums = bins.update<std::uint64_t>(device.stream());
   auto* flags = special.update<Word>(device.stream());
-  run(device, indexing_bins_kernel(Family::AddBins, out.dtype()), elementwise_shape(at.count, 2),
+  run(device, indexing_bins_kernel(Family::AddBins, out.dtype()), elementwise_shape(at.count, 1),
       sums, flags, src, ids, Index{p.step}, at);
   std::byte* to = out.update(device.stream());
   run(device, indexing_bins_kernel(Family::SettleBins, out.dtype()),
@@ -283,7 +298,7 @@ Sorted sort_keys(const Device& device, const Ids& ids, Index step, std::int64_t 
   const std::int64_t count = at.count;
   std::array<Sorted, 2> both;
   for (Sorted& s : both) s = {words(count, device), words(count, device)};
-  run(device, indexing_kernel(Family::MakeKeys), elementwise_shape(count, 4),
+  run(device, indexing_kernel(Family::MakeKeys), elementwise_shape(count, 1),
       both[0].keys.write<Word>(stream), both[0].positions.write<Word>(stream), ids, step,
       static_cast<Word>(none), at);
 
@@ -376,7 +391,7 @@ void add_by_atomics(const ops::Place& p, Tensor& out) {
   const std::byte* src = p.src.read(device.stream());
   const Ids ids = ids_of(device, p.ids, p.size, p.op);
   std::byte* to = out.update(device.stream());
-  run(device, add_atomic_kernel(size_of(out.dtype())), elementwise_shape(at.count, 2), to, src, ids,
+  run(device, add_atomic_kernel(size_of(out.dtype())), elementwise_shape(at.count, 1), to, src, ids,
       Index{p.step}, at);
 }
 
@@ -392,11 +407,16 @@ void scatter_add(const ops::Place& p, Tensor& out) {
   constexpr std::int64_t kFew = 4;       // sources that a thread may add by itself
   constexpr std::int64_t kRowWidth = 8;  // columns that make sorting rows worth it
   const bool rows = p.is_uniform();
+  if (!rows && fits_blocks(p)) {
+    const std::int64_t jobs = p.lines() * ((p.size + kLineTile - 1) / kLineTile);
+    const LaunchShape shape = elementwise_shape(jobs * kThreads, 1);
+    return add_by_line(p, out, Family::AddLines, shape, Index{p.size});
+  }
   const std::int64_t sorted = rows ? p.length() : p.ids.count();
   const std::int64_t places = rows ? p.size : out.layout().extent();
   if (p.length() <= kFew || (!rows && p.lines() >= kManyLines) || sorted >= kWordEnd ||
       places >= kWordEnd) {
-    return add_by_walk(p, out);
+    return add_by_line(p, out, Family::AddWalk, elementwise_shape(p.lines(), 1));
   }
   if (!(rows && p.lines() >= kRowWidth) && fits_bins(p, out)) return add_by_bins(p, out);
   add_by_sort(p, out);

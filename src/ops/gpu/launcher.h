@@ -35,6 +35,13 @@ inline LaunchShape elementwise_shape(std::int64_t count, int per_thread) {
   return {.grid = {static_cast<std::uint64_t>(std::min(wanted, kMostBlocks))}, .block = {kThreads}};
 }
 
+// Blocks that fill the device and no more, for kernels with much to do before their first element.
+inline LaunchShape resident_shape(const Device& device, std::int64_t count, int per_thread) {
+  const std::int64_t full = std::int64_t{device.properties().multiprocessors} * 8;
+  const std::int64_t most = std::max<std::int64_t>(full, 1) * kThreads * per_thread;
+  return elementwise_shape(std::min(count, most), per_thread);
+}
+
 // The walk over operands that all have `shape` (broadcast them first).
 template <int kOperands>
 Strided<kOperands> walk(const Shape& shape, const Layout* const (&layouts)[kOperands]) {
