@@ -28,29 +28,46 @@ GPU_INLINE unsigned count_ones(Bits64 x) {
 }
 GPU_INLINE Bits64 lanes_below() { return (Bits64{1} << lane()) - 1; }
 
-// The index at an offset, or -1 for the sentinel and for a bad one.
-GPU_INLINE Index read_id(const Ids& ids, Index at) {
-  Index id = 0;
+// The indices at some offsets, as they stand, -1 where an offset is negative. All loads are under
+// way before the first of them is looked at.
+template <int kCount>
+GPU_INLINE void load_ids(const Ids& ids, const Index (&at)[kCount], Index (&id)[kCount]) {
+  const auto load = [&]<class T>(const T* data) {
+    T found[kCount];
+    GPU_UNROLLED
+    for (int u = 0; u < kCount; ++u) {
+      if (at[u] >= 0) found[u] = data[at[u]];
+    }
+    GPU_UNROLLED
+    for (int u = 0; u < kCount; ++u) id[u] = at[u] >= 0 ? static_cast<Index>(found[u]) : -1;
+  };
   switch (ids.kind) {
     case 0:
-      id = static_cast<const Bits8*>(ids.data)[at];
-      break;
+      return load(static_cast<const Bits8*>(ids.data));
     case 1:
-      id = static_cast<const Bits32*>(ids.data)[at];
-      break;
+      return load(static_cast<const Bits32*>(ids.data));
     case 2:
-      id = static_cast<const short*>(ids.data)[at];
-      break;
+      return load(static_cast<const short*>(ids.data));
     case 3:
-      id = static_cast<const int*>(ids.data)[at];
-      break;
+      return load(static_cast<const int*>(ids.data));
     default:
-      id = static_cast<const Index*>(ids.data)[at];
+      return load(static_cast<const Index*>(ids.data));
   }
+}
+
+// The same index, or -1 for the sentinel and for a bad one.
+GPU_INLINE Index check_id(const Ids& ids, Index id) {
   if (id == ids.nothing) return -1;
   if (static_cast<Bits64>(id) < static_cast<Bits64>(ids.size)) return id;
   report_bad_index(ids.fault, ids.tag, id, ids.size);
   return -1;
+}
+
+GPU_INLINE Index read_id(const Ids& ids, Index at) {
+  const Index where[1] = {at};
+  Index id[1];
+  load_ids(ids, where, id);
+  return check_id(ids, id[0]);
 }
 
 // ---- moves
@@ -60,24 +77,32 @@ GPU_INLINE Index read_id(const Ids& ids, Index at) {
 template <class T>
 GPU_INLINE void gather(const T* in, T* out, const Ids& ids, Index step, const Strided<2>& at) {
   constexpr int kEach = 4;
-  const Index stride = grid_threads();
+  const Index tile = Index{kEach} * block_threads();
   GPU_ROLLED
-  for (Index i = global_thread(); i < at.count; i += kEach * stride) {
-    Index from[kEach];
+  for (Index start = block_index() * tile; start < at.count; start += block_count() * tile) {
+    const Index i = start + thread_index();
+    Index where[kEach], from[kEach], id[kEach];
+    GPU_UNROLLED
     for (int u = 0; u < kEach; ++u) {
-      from[u] = -1;
-      if (i + u * stride >= at.count) continue;
-      const Offsets<2> o = offsets(at, i + u * stride);
-      const Index id = read_id(ids, o.at[0]);
-      if (id >= 0) from[u] = o.at[1] + id * step;
+      where[u] = -1;
+      from[u] = 0;
+      if (i + u * Index{block_threads()} < at.count) {
+        const Offsets<2> o = offsets(at, i + u * Index{block_threads()});
+        where[u] = o.at[0];
+        from[u] = o.at[1];
+      }
     }
+    load_ids(ids, where, id);
     T value[kEach];
+    GPU_UNROLLED
     for (int u = 0; u < kEach; ++u) {
       value[u] = T{};
-      if (from[u] >= 0) value[u] = in[from[u]];
+      const Index found = where[u] >= 0 ? check_id(ids, id[u]) : -1;
+      if (found >= 0) value[u] = in[from[u] + found * step];
     }
+    GPU_UNROLLED
     for (int u = 0; u < kEach; ++u) {
-      if (i + u * stride < at.count) out[i + u * stride] = value[u];
+      if (where[u] >= 0) out[i + u * Index{block_threads()}] = value[u];
     }
   }
 }
@@ -386,19 +411,23 @@ GPU_KERNEL void settle_bins_f32(float* out, const Bits64* bins, const Bits32* sp
 // The sum over threads before this one in a block of kBlockThreads; `total` is over all of them.
 template <class T>
 GPU_INLINE T block_sum_before(T value, T* total) {
-  GPU_SHARED T sums[kBlockThreads];
-  const unsigned self = thread_index();
-  sums[self] = value;
-  barrier();
-  GPU_ROLLED
-  for (unsigned reach = 1; reach < kBlockThreads; reach *= 2) {
-    const T before = self >= reach ? sums[self - reach] : T(0);
-    barrier();
-    sums[self] += before;
-    barrier();
+  constexpr unsigned kWarps = kBlockThreads / kWarp;
+  GPU_SHARED T sums[kWarps];
+  T sum = value;  // of the lanes up to this one
+  GPU_UNROLLED
+  for (unsigned reach = 1; reach < kWarp; reach *= 2) {
+    const T before = shuffle(sum, lane() >= reach ? lane() - reach : lane());
+    if (lane() >= reach) sum += before;
   }
-  *total = sums[kBlockThreads - 1];
-  const T result = sums[self] - value;
+  if (lane() == kWarp - 1) sums[warp_index()] = sum;
+  barrier();
+  T result = sum - value, all = T(0);
+  GPU_UNROLLED
+  for (unsigned w = 0; w < kWarps; ++w) {
+    if (w < warp_index()) result += sums[w];
+    all += sums[w];
+  }
+  *total = all;
   barrier();
   return result;
 }
@@ -447,17 +476,18 @@ GPU_INLINE void add_lines(To* out, const T* src, const Ids& ids, const Line& lin
       const unsigned sources = rest < kLineTile ? static_cast<unsigned>(rest) : kLineTile;
       GPU_ROLLED
       for (unsigned k = self; k < sources; k += kAhead * kBlockThreads) {
-        Index id[kAhead];
+        Index where[kAhead], ids_here[kAhead];
         GPU_UNROLLED
         for (unsigned u = 0; u < kAhead; ++u) {
           const unsigned here = k + u * kBlockThreads;
-          id[u] = -1;
-          if (here < sources) id[u] = read_id(ids, o.at[0] + (first + here) * line.ids_step);
+          where[u] = here < sources ? o.at[0] + (first + here) * line.ids_step : -1;
         }
+        load_ids(ids, where, ids_here);
         GPU_UNROLLED
         for (unsigned u = 0; u < kAhead; ++u) {
-          const bool inside = id[u] >= tile && id[u] < tile + kLineTile;
-          const Bits32 to_place = inside ? static_cast<Bits32>(id[u] - tile) : kNone;
+          const Index id = where[u] >= 0 ? check_id(ids, ids_here[u]) : -1;
+          const bool inside = id >= tile && id < tile + kLineTile;
+          const Bits32 to_place = inside ? static_cast<Bits32>(id - tile) : kNone;
           place[k + u * kBlockThreads] = static_cast<Bits16>(to_place);
           if (inside) atomic_add(&ends[to_place], 1u);
         }

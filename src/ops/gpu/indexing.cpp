@@ -144,7 +144,7 @@ void gather(const ops::Pick& p, Tensor& out) {
   const Units units =
       in_units(out.shape(), p.x_strides, p.ids_strides, p.step, size_of(out.dtype()), from, to);
   const Strided<2> at = walk_of<2>(units.shape, {&units.ids, &units.from});
-  run(device, indexing_move_kernel(Family::Gather, units.bytes), elementwise_shape(at.count, 1),
+  run(device, indexing_move_kernel(Family::Gather, units.bytes), elementwise_shape(at.count, 4),
       from, to, ids, Index{units.step}, at);
 }
 
