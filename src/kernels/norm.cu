@@ -184,16 +184,22 @@ GPU_INLINE void softmax_warp(const T* in, T* out, const Strided<2>& rows, const 
                        Index n) { softmax_held(team, part, from, to, steps, n, logarithm != 0); });
 }
 
-template <class T, class A = Accumulator<T>>
+template <class T>
 GPU_INLINE void softmax_block(const T* in, T* out, const Strided<2>& rows, const Steps& steps,
                               unsigned logarithm) {
+  for_rows_by_block(in, out, rows, steps,
+                    [&](const BlockTeam& team, const Part<T>& part, Index, const T* from, T* to,
+                        Index n) { softmax_held(team, part, from, to, steps, n, logarithm != 0); });
+}
+
+// Rows too long to keep. A kernel of its own: its registers would leave room for fewer blocks of
+// the other one.
+template <class T, class A = Accumulator<T>>
+GPU_INLINE void softmax_long(const T* in, T* out, const Strided<2>& rows, const Steps& steps,
+                             unsigned logarithm) {
   for_rows_by_block(
       in, out, rows, steps,
       [&](const BlockTeam& team, const Part<T>& part, Index, const T* from, T* to, Index n) {
-        if (n <= part.span()) {
-          softmax_held(team, part, from, to, steps, n, logarithm != 0);
-          return;
-        }
         constexpr int kHeld = Part<T>::kHeld;
         A values[kHeld];
         SoftSum<A> mine;
@@ -277,6 +283,7 @@ struct Channels {
   Index inner;
   FastDiv fast;  // by inner, when row lengths are below 2^31; else its divisor is 0
 
+  GPU_INLINE Index first_of(Index row) const { return period == 1 ? 0 : row % period * channels; }
   GPU_INLINE Index of(Index position) const {
     if (inner == 1) return position;
     if (fast.divisor != 0) return fast.divide(static_cast<unsigned>(position));
@@ -354,8 +361,7 @@ GPU_INLINE void norm_held(const Team& team, const Part<T>& part, Index row, cons
     squares += off * off;
   }
   const A scale = norm_scale<T>(team.reduce(squares, Sum{}) / count, arguments);
-  apply_norm(values, part, 0, n, row % channels.period * channels.channels, channels, arguments,
-             mean, scale);
+  apply_norm(values, part, 0, n, channels.first_of(row), channels, arguments, mean, scale);
   part.store(values, out, steps.out, 0, n);
 }
 
@@ -370,16 +376,23 @@ GPU_INLINE void norm_warp(const T* in, T* out, const Strided<2>& rows, const Ste
       });
 }
 
-template <class T, class A = Accumulator<T>>
+template <class T>
 GPU_INLINE void norm_block(const T* in, T* out, const Strided<2>& rows, const Steps& steps,
                            const Channels& channels, const NormArguments<T>& arguments) {
   for_rows_by_block(
       in, out, rows, steps,
       [&](const BlockTeam& team, const Part<T>& part, Index row, const T* from, T* to, Index n) {
-        if (n <= part.span()) {
-          norm_held(team, part, row, from, to, steps, n, channels, arguments);
-          return;
-        }
+        norm_held(team, part, row, from, to, steps, n, channels, arguments);
+      });
+}
+
+// As softmax_long.
+template <class T, class A = Accumulator<T>>
+GPU_INLINE void norm_long(const T* in, T* out, const Strided<2>& rows, const Steps& steps,
+                          const Channels& channels, const NormArguments<T>& arguments) {
+  for_rows_by_block(
+      in, out, rows, steps,
+      [&](const BlockTeam& team, const Part<T>& part, Index row, const T* from, T* to, Index n) {
         constexpr int kHeld = Part<T>::kHeld;
         A values[kHeld];
         A seen = A(0), mean = A(0), squares = A(0);  // squares of the distances to the mean
@@ -409,7 +422,7 @@ GPU_INLINE void norm_block(const T* in, T* out, const Strided<2>& rows, const St
         const A apart = mean - middle;
         squares = team.reduce(squares + apart * apart * seen, Sum{});
         const A scale = norm_scale<T>(squares / count, arguments);
-        const Index first_channel = row % channels.period * channels.channels;
+        const Index first_channel = channels.first_of(row);
         GPU_ROLLED
         for (Index first = 0; first < n; first += part.span()) {
           part.load(values, from, steps.in, first, n, A(0));
@@ -641,6 +654,10 @@ GPU_KERNEL void softmax_block_f8e4m3(const Float8* in, Float8* out, Strided<2> r
                                      unsigned logarithm) {
   softmax_block(in, out, rows, steps, logarithm);
 }
+GPU_KERNEL void softmax_long_f8e4m3(const Float8* in, Float8* out, Strided<2> rows, Steps steps,
+                                    unsigned logarithm) {
+  softmax_long(in, out, rows, steps, logarithm);
+}
 GPU_KERNEL void softmax_column_f8e4m3(const Float8* in, Float8* out, Strided<2> rows, Steps steps,
                                       unsigned logarithm) {
   softmax_column(in, out, rows, steps, logarithm);
@@ -653,6 +670,10 @@ GPU_KERNEL void norm_warp_f8e4m3(const Float8* in, Float8* out, Strided<2> rows,
 GPU_KERNEL void norm_block_f8e4m3(const Float8* in, Float8* out, Strided<2> rows, Steps steps,
                                   Channels channels, NormArguments<Float8> arguments) {
   norm_block(in, out, rows, steps, channels, arguments);
+}
+GPU_KERNEL void norm_long_f8e4m3(const Float8* in, Float8* out, Strided<2> rows, Steps steps,
+                                 Channels channels, NormArguments<Float8> arguments) {
+  norm_long(in, out, rows, steps, channels, arguments);
 }
 GPU_KERNEL void batch_norm_f8e4m3(const Float8* in, Float8* out, Strided<2> at,
                                   BatchNormArguments<Float8> arguments) {
@@ -684,6 +705,10 @@ GPU_KERNEL void softmax_block_f16(const Half* in, Half* out, Strided<2> rows, St
                                   unsigned logarithm) {
   softmax_block(in, out, rows, steps, logarithm);
 }
+GPU_KERNEL void softmax_long_f16(const Half* in, Half* out, Strided<2> rows, Steps steps,
+                                 unsigned logarithm) {
+  softmax_long(in, out, rows, steps, logarithm);
+}
 GPU_KERNEL void softmax_column_f16(const Half* in, Half* out, Strided<2> rows, Steps steps,
                                    unsigned logarithm) {
   softmax_column(in, out, rows, steps, logarithm);
@@ -695,6 +720,10 @@ GPU_KERNEL void norm_warp_f16(const Half* in, Half* out, Strided<2> rows, Steps 
 GPU_KERNEL void norm_block_f16(const Half* in, Half* out, Strided<2> rows, Steps steps,
                                Channels channels, NormArguments<Half> arguments) {
   norm_block(in, out, rows, steps, channels, arguments);
+}
+GPU_KERNEL void norm_long_f16(const Half* in, Half* out, Strided<2> rows, Steps steps,
+                              Channels channels, NormArguments<Half> arguments) {
+  norm_long(in, out, rows, steps, channels, arguments);
 }
 GPU_KERNEL void batch_norm_f16(const Half* in, Half* out, Strided<2> at,
                                BatchNormArguments<Half> arguments) {
@@ -726,6 +755,10 @@ GPU_KERNEL void softmax_block_bf16(const BFloat16* in, BFloat16* out, Strided<2>
                                    unsigned logarithm) {
   softmax_block(in, out, rows, steps, logarithm);
 }
+GPU_KERNEL void softmax_long_bf16(const BFloat16* in, BFloat16* out, Strided<2> rows, Steps steps,
+                                  unsigned logarithm) {
+  softmax_long(in, out, rows, steps, logarithm);
+}
 GPU_KERNEL void softmax_column_bf16(const BFloat16* in, BFloat16* out, Strided<2> rows, Steps steps,
                                     unsigned logarithm) {
   softmax_column(in, out, rows, steps, logarithm);
@@ -738,6 +771,10 @@ GPU_KERNEL void norm_warp_bf16(const BFloat16* in, BFloat16* out, Strided<2> row
 GPU_KERNEL void norm_block_bf16(const BFloat16* in, BFloat16* out, Strided<2> rows, Steps steps,
                                 Channels channels, NormArguments<BFloat16> arguments) {
   norm_block(in, out, rows, steps, channels, arguments);
+}
+GPU_KERNEL void norm_long_bf16(const BFloat16* in, BFloat16* out, Strided<2> rows, Steps steps,
+                               Channels channels, NormArguments<BFloat16> arguments) {
+  norm_long(in, out, rows, steps, channels, arguments);
 }
 GPU_KERNEL void batch_norm_bf16(const BFloat16* in, BFloat16* out, Strided<2> at,
                                 BatchNormArguments<BFloat16> arguments) {
@@ -769,6 +806,10 @@ GPU_KERNEL void softmax_block_f32(const float* in, float* out, Strided<2> rows, 
                                   unsigned logarithm) {
   softmax_block(in, out, rows, steps, logarithm);
 }
+GPU_KERNEL void softmax_long_f32(const float* in, float* out, Strided<2> rows, Steps steps,
+                                 unsigned logarithm) {
+  softmax_long(in, out, rows, steps, logarithm);
+}
 GPU_KERNEL void softmax_column_f32(const float* in, float* out, Strided<2> rows, Steps steps,
                                    unsigned logarithm) {
   softmax_column(in, out, rows, steps, logarithm);
@@ -780,6 +821,10 @@ GPU_KERNEL void norm_warp_f32(const float* in, float* out, Strided<2> rows, Step
 GPU_KERNEL void norm_block_f32(const float* in, float* out, Strided<2> rows, Steps steps,
                                Channels channels, NormArguments<float> arguments) {
   norm_block(in, out, rows, steps, channels, arguments);
+}
+GPU_KERNEL void norm_long_f32(const float* in, float* out, Strided<2> rows, Steps steps,
+                              Channels channels, NormArguments<float> arguments) {
+  norm_long(in, out, rows, steps, channels, arguments);
 }
 GPU_KERNEL void batch_norm_f32(const float* in, float* out, Strided<2> at,
                                BatchNormArguments<float> arguments) {
@@ -811,6 +856,10 @@ GPU_KERNEL void softmax_block_f64(const double* in, double* out, Strided<2> rows
                                   unsigned logarithm) {
   softmax_block(in, out, rows, steps, logarithm);
 }
+GPU_KERNEL void softmax_long_f64(const double* in, double* out, Strided<2> rows, Steps steps,
+                                 unsigned logarithm) {
+  softmax_long(in, out, rows, steps, logarithm);
+}
 GPU_KERNEL void softmax_column_f64(const double* in, double* out, Strided<2> rows, Steps steps,
                                    unsigned logarithm) {
   softmax_column(in, out, rows, steps, logarithm);
@@ -822,6 +871,10 @@ GPU_KERNEL void norm_warp_f64(const double* in, double* out, Strided<2> rows, St
 GPU_KERNEL void norm_block_f64(const double* in, double* out, Strided<2> rows, Steps steps,
                                Channels channels, NormArguments<double> arguments) {
   norm_block(in, out, rows, steps, channels, arguments);
+}
+GPU_KERNEL void norm_long_f64(const double* in, double* out, Strided<2> rows, Steps steps,
+                              Channels channels, NormArguments<double> arguments) {
+  norm_long(in, out, rows, steps, channels, arguments);
 }
 GPU_KERNEL void batch_norm_f64(const double* in, double* out, Strided<2> at,
                                BatchNormArguments<double> arguments) {

@@ -7,10 +7,12 @@ namespace tl {
 
 enum class NormFamily : std::uint8_t {
   SoftmaxWarp,
-  SoftmaxBlock,
+  SoftmaxBlock,  // rows that a block keeps
+  SoftmaxLong,
   SoftmaxColumn,
   NormWarp,
-  NormBlock,
+  NormBlock,  // rows that a block keeps
+  NormLong,
   BatchNorm,
   Rope,
   Glu,

@@ -6,10 +6,10 @@
 
 namespace tl::kernels {
 
-inline constexpr std::array<std::string_view, 10> kNormFamilies = {
-    "softmax_warp",  "softmax_block",      "softmax_column", "norm_warp",
-    "norm_block",    "batch_norm",         "rope",           "glu",
-    "cross_entropy", "cross_entropy_total"};
+inline constexpr std::array<std::string_view, 12> kNormFamilies = {
+    "softmax_warp", "softmax_block", "softmax_long",  "softmax_column",
+    "norm_warp",    "norm_block",    "norm_long",     "batch_norm",
+    "rope",         "glu",           "cross_entropy", "cross_entropy_total"};
 
 inline constexpr auto kNormNames = [] {
   std::array<KernelName, kNormFamilies.size() * kFloatDTypes> names;

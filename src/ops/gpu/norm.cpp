@@ -51,8 +51,10 @@ void norm(const Tensor& in, Tensor& out, const ops::NormArguments& arguments) {
     run(device, norm_kernel(NormFamily::NormWarp, dtype), team_shape(device, rows.rows, width),
         from, to, row_walk(rows), row_steps(rows), width, channels, parameters);
   } else {
-    run(device, norm_kernel(NormFamily::NormBlock, dtype), block_shape(device, rows), from, to,
-        row_walk(rows), row_steps(rows), channels, parameters);
+    const NormFamily family =
+        fits_block(dtype, rows.n) ? NormFamily::NormBlock : NormFamily::NormLong;
+    run(device, norm_kernel(family, dtype), block_shape(device, rows), from, to, row_walk(rows),
+        row_steps(rows), channels, parameters);
   }
 }
 

@@ -48,6 +48,9 @@ inline std::uint32_t team_width(const Device& device, DType dtype, std::int64_t 
   return static_cast<std::uint32_t>(std::min(warp, std::bit_ceil((2 * length + most - 1) / most)));
 }
 
+// Can a block keep the row?
+inline bool fits_block(DType dtype, std::int64_t n) { return n <= kThreads * held(dtype); }
+
 inline std::uint64_t blocks_for(const Device& device, std::int64_t wanted) {
   const std::int64_t full = std::int64_t{device.properties().multiprocessors} * 64;
   return static_cast<std::uint64_t>(std::min(wanted, std::max<std::int64_t>(full, 1)));

@@ -20,8 +20,10 @@ void softmax(const Tensor& in, Tensor& out, int dim, bool logarithm) {
     run(device, norm_kernel(NormFamily::SoftmaxWarp, dtype), team_shape(device, rows.rows, width),
         from, to, row_walk(rows), row_steps(rows), width, log);
   } else {
-    run(device, norm_kernel(NormFamily::SoftmaxBlock, dtype), block_shape(device, rows), from, to,
-        row_walk(rows), row_steps(rows), log);
+    const NormFamily family =
+        fits_block(dtype, rows.n) ? NormFamily::SoftmaxBlock : NormFamily::SoftmaxLong;
+    run(device, norm_kernel(family, dtype), block_shape(device, rows), from, to, row_walk(rows),
+        row_steps(rows), log);
   }
 }
 
