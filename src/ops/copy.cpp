@@ -50,7 +50,8 @@ Tensor flatten(const Tensor& x, std::int64_t first, std::int64_t last) {
   Shape shape;
   for (int d = 0; d < x.rank(); ++d) {
     if (d > from && d <= to) {
-      shape[from] *= x.shape()[d];
+      // Beside a size of 0 the others may be of any size.
+      shape[from] = element_count("flatten", {shape[from], x.shape()[d]});
     } else {
       shape.push_back(x.shape()[d]);
     }
@@ -102,13 +103,19 @@ void fill(Tensor& x, Scalar value) { fill_at(x, x.layout(), value); }
 
 void fill_at(Tensor& x, const Layout& part, Scalar value) {
   check_part("fill", x, part);
+  ops::expect_whole("fill", value, x.dtype());
   if (part.count() == 0) return;
   Tensor target = x.with_layout(part);
   x.memory() = RawMemory();
-  if (target.location().is_cpu()) {
-    cpu::fill(target, value);
-  } else {
-    gpu::fill(target, value);
+  try {
+    if (target.location().is_cpu()) {
+      cpu::fill(target, value);
+    } else {
+      gpu::fill(target, value);
+    }
+  } catch (...) {  // no memory to detach into: x is as it was
+    x.memory() = std::move(target.memory());
+    throw;
   }
   x.memory() = std::move(target.memory());
 }

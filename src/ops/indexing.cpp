@@ -189,7 +189,8 @@ void index_as(std::string_view op, Tensor& x, std::int64_t dim, const Tensor& id
   scatter_as(op, x, d, ids.with_layout(over), src, how);
 }
 
-Tensor filled(Scalar value, DType dtype, const Device& device) {
+Tensor filled(std::string_view op, Scalar value, DType dtype, const Device& device) {
+  ops::expect_whole(op, value, dtype);
   Tensor out = Tensor::uninitialized({}, dtype, device);
   fill(out, value);
   return out;
@@ -201,8 +202,8 @@ void scatter_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& s
   scatter_as("scatter", x, dim, ids, src, How::Set);
 }
 void scatter_set(Tensor& x, std::int64_t dim, const Tensor& ids, Scalar value) {
-  scatter_as("scatter", x, dim, ids, filled(value, x.dtype(), x.device()).broadcast_as(ids.shape()),
-             How::Set);
+  const Tensor one = filled("scatter", value, x.dtype(), x.device());
+  scatter_as("scatter", x, dim, ids, one.broadcast_as(ids.shape()), How::Set);
 }
 void scatter_add_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
   scatter_as("scatter_add", x, dim, ids, src, How::Add);
@@ -386,7 +387,7 @@ void assign_index(Tensor& x, std::span<const At> entries, const Tensor& value) {
 }
 
 void assign_index(Tensor& x, std::initializer_list<At> entries, Scalar value) {
-  assign_index(x, entries, filled(value, x.dtype(), x.device()));
+  assign_index(x, entries, filled("assign_index", value, x.dtype(), x.device()));
 }
 
 namespace ops {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/conformance.h"
+#include "tl/ops/affine.h"
 #include "tl/ops/table.h"
 #include "tl/ops/unary.h"
 
@@ -202,6 +203,43 @@ TEST_P(Binary, WholeNumbersDivideAndWrap) {
   const Tensor e = Tensor::from<std::int64_t>({10, 3, 0, -5, -5, -1}, {6}, device());
   EXPECT_EQ(pow(d, e).to_vector<std::int64_t>(),
             (std::vector<std::int64_t>{1024, -8, 1, 1, -1, 0}));
+}
+
+// Arithmetic wraps; an order, an equality or a question goes by the number itself.
+TEST_P(Binary, NumbersOutsideTheDtypeAreOrderedByTheirValue) {
+  const Tensor x = Tensor::from<std::uint8_t>({0, 44, 255}, {3}, device());  // 300 wraps to 44
+  using Bytes = std::vector<std::uint8_t>;
+  const auto expect = [](const Tensor& got, const Bytes& want) {
+    EXPECT_EQ(got.to_vector<std::uint8_t>(), want);
+  };
+  expect(eq(x, 300), {0, 0, 0});
+  expect(eq(300, x), {0, 0, 0});
+  expect(ne(x, 300), {1, 1, 1});
+  expect(lt(x, 300), {1, 1, 1});
+  expect(le(x, -1), {0, 0, 0});
+  expect(gt(x, 300), {0, 0, 0});
+  expect(gt(x, -1), {1, 1, 1});
+  expect(ge(300, x), {1, 1, 1});
+  expect(lt(-1, x), {1, 1, 1});
+  expect(lt(300, x), {0, 0, 0});
+  expect(maximum(x, -1), {0, 44, 255});
+  expect(maximum(-300, x), {0, 44, 255});
+  expect(minimum(x, 300), {0, 44, 255});
+  expect(minimum(x, -1), {0, 0, 0});
+  expect(maximum(x, 300), {255, 255, 255});
+  expect(clamp(x, -5, 300), {0, 44, 255});
+  expect(clamp(x, 10, 1000), {10, 44, 255});
+  expect(logical_and(x, 256), {0, 1, 1});
+  expect(logical_xor(-256, x), {1, 0, 0});
+  expect(add(x, 300), {44, 88, 43});
+  const Tensor y = Tensor::from<std::int16_t>({-32768, 5}, {2}, device());
+  expect(eq(y, 32768), {0, 0});
+  expect(gt(y, -32769), {1, 1});
+  expect(le(y, 1 << 20), {1, 1});
+  EXPECT_EQ(clamp(y, -100000, 3).to_vector<std::int16_t>(), (std::vector<std::int16_t>{-32768, 3}));
+  const Tensor z = Tensor::from<std::uint32_t>({0, 4294967295U}, {2}, device());
+  expect(lt(z, std::int64_t{1} << 32), {1, 1});
+  expect(eq(z, -1), {0, 0});
 }
 
 TEST_P(Binary, BitsOfEveryIntegerDtype) {

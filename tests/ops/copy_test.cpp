@@ -1,6 +1,8 @@
 // Copies between layouts, dtypes and devices.
 #include "tl/ops/copy.h"
 
+#include <limits>
+
 #include "ops/conformance.h"
 
 namespace tl {
@@ -118,6 +120,44 @@ TEST_P(Copy, ReshapesAsAViewWhereStridesAllowIt) {
   EXPECT_EQ(reshape(x, {2, -1}).shape(), (Shape{2, 12}));
   expect_error(ErrorKind::ShapeMismatch, "reshape: shape (5, 5) has 25 elements, and there are 24",
                [&] { reshape(x, {5, 5}); });
+}
+
+TEST_P(Copy, FlattensAnyRunOfDimensions) {
+  const Tensor x = contiguous_on(uniform({2, 3, 4, 5}, 0, 1, 9), DType::F32, device());
+  EXPECT_EQ(flatten(x).shape(), (Shape{120}));
+  EXPECT_EQ(flatten(x, 1).shape(), (Shape{2, 60}));
+  EXPECT_EQ(flatten(x, 0, -2).shape(), (Shape{24, 5}));
+  EXPECT_EQ(flatten(x, 1, 2).shape(), (Shape{2, 12, 5}));
+  EXPECT_TRUE(flatten(x, 1, 2).shares_memory_with(x));
+  EXPECT_EQ(flatten(x, 2, 1).shape(), x.shape());
+  EXPECT_EQ(flatten(x.get(0).get(0).get(0).get(0)).shape(), (Shape{1}));
+  expect_equal("flatten", flatten(x.transpose(1, 2), 1, 2), flatten(copy(x.transpose(1, 2)), 1, 2));
+  EXPECT_EQ(flatten(Tensor::zeros({2, 0, 3}, DType::F32, device()), 1).shape(), (Shape{2, 0}));
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  expect_error(ErrorKind::Overflow, "flatten: shape",
+               [&] { flatten(Tensor::zeros({0, most, 2}, DType::F32, device()), 1); });
+}
+
+TEST_P(Copy, ASourceInsideALargerTensorIsCopiedToItsEndAndNoFurther) {
+  for (const DType dtype : kDTypes) {
+    const Host all = uniform_for(dtype, {9, 5}, 0, 50, 10);
+    const Host before = uniform_for(dtype, {7, 5}, 50, 100, 11);
+    Tensor x = contiguous_on(before, dtype, device());
+    // Rows 2 and 3 of a tensor that goes on: contiguous, with elements behind them.
+    assign_at(x, x.narrow(0, 1, 2).layout(), contiguous_on(all, dtype, device()).narrow(0, 2, 2));
+    Host want = before;
+    for (std::size_t i = 0; i < 10; ++i) want.values[5 + i] = all.values[10 + i];
+    expect_close("assign", x, dtype, want, {0});
+  }
+}
+
+TEST_P(Copy, FillRefusesANumberTheDtypeHasNot) {
+  Tensor x = Tensor::from<std::int32_t>({1, 2}, {2}, device());
+  expect_error(ErrorKind::BadArgument, "fill: 0.5 is not a whole number, and the tensor is i32",
+               [&] { fill(x, 0.5); });
+  EXPECT_EQ(x.to_vector<std::int32_t>(), (std::vector<std::int32_t>{1, 2}));
+  fill(x, 3.0);
+  EXPECT_EQ(x.to_vector<std::int32_t>(), (std::vector<std::int32_t>{3, 3}));
 }
 
 TEST_P(Copy, MovesOnlyWhatAViewAddresses) {

@@ -29,6 +29,20 @@ TEST_P(Create, FillsEveryDtype) {
   }
 }
 
+TEST_P(Create, IntegersAreMadeFromWholeNumbers) {
+  expect_error(ErrorKind::BadArgument, "full: 0.5 is not a whole number, and the tensor is i32",
+               [&] { full({2}, 0.5, DType::I32, device()); });
+  expect_error(ErrorKind::BadArgument,
+               "full: ", [&] { full_like(Tensor::zeros({0}, DType::U8, device()), 1.5); });
+  const Tensor ids = Tensor::zeros({2}, DType::I64, device());
+  expect_error(ErrorKind::BadArgument, "one_hot: 0.5 is not a whole number",
+               [&] { one_hot(ids, 3, DType::I32, 0.5, 0); });
+  expect_close("full", full({2}, 3.0, DType::I16, device()), DType::I16, {{2}, {3, 3}}, {0});
+  const std::uint64_t huge = std::numeric_limits<std::uint64_t>::max();
+  expect_close("full", full({1}, huge, DType::F32, device()), DType::F32, {{1}, {0x1p64}}, {0});
+  expect_error(ErrorKind::BadArgument, "full: ", [&] { full({1}, huge, DType::I64, device()); });
+}
+
 TEST_P(Create, CountsForwardAndBackward) {
   for (const DType dtype : kNumbers) {
     expect_close("arange", arange(5, dtype, device()), dtype, {{5}, {0, 1, 2, 3, 4}}, {0});

@@ -26,7 +26,8 @@ Tensor to(const Tensor& x, const Device& device);
 // Writes `from`, broadcast to the shape of `to`, into the elements that `to` addresses. Only `to`
 // changes: tensors that shared its memory keep their values. Same dtype and device.
 void assign(Tensor& to, const Tensor& from);
-// The same into a part of `x` given as a view of it: part = x.narrow(0, 2, 3).layout().
+// The same into a part of `x`: part = x.layout().narrow(0, 2, 3). The layout of a view of x does as
+// well, but a view that still lives shares the memory, and the write then detaches from it.
 void assign_at(Tensor& x, const Layout& part, const Tensor& from);
 void fill(Tensor& x, Scalar value);
 void fill_at(Tensor& x, const Layout& part, Scalar value);
