@@ -111,6 +111,9 @@ Tensor linspace(double start, double end, std::int64_t count, DType dtype, const
     throw Error(ErrorKind::Unsupported, "linspace", "makes floats, not ", dtype);
   }
   if (count < 0) throw Error(ErrorKind::BadArgument, "linspace", "a count of ", count);
+  if (!std::isfinite(start) || !std::isfinite(end) || !std::isfinite(end - start)) {
+    throw Error(ErrorKind::BadArgument, "linspace", "from ", start, " to ", end);
+  }
   Tensor out = Tensor::uninitialized({count}, dtype, device);
   if (out.empty()) return out;
   if (device.is_cpu()) {

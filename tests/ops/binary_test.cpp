@@ -176,6 +176,13 @@ TEST_P(Binary, NumbersStandOnEitherSide) {
   const Tensor x = contiguous_on({{2}, {1, 4}}, DType::F32, device());
   expect_close("operators", (2 * x + 1) / x - x, DType::F32, {{2}, {2, -1.75}}, {0});
   expect_close("operators", -x + 1.5 / x, DType::F32, {{2}, {0.5, -3.625}}, {0});
+  Tensor y = x;
+  y += x;
+  y *= 3;
+  y -= 2;
+  y /= 4.0;
+  expect_close("operators", y, DType::F32, {{2}, {1, 5.5}}, {0});
+  expect_close("operators", x, DType::F32, {{2}, {1, 4}}, {0});
 }
 
 TEST_P(Binary, WholeNumbersDivideAndWrap) {

@@ -78,6 +78,10 @@ TEST_P(Create, SpacesEvenly) {
   }
   expect_close("linspace", linspace(3, 9, 1, DType::F32, device()), DType::F32, {{1}, {3}}, {0});
   EXPECT_EQ(linspace(3, 9, 0, DType::F32, device()).count(), 0);
+  expect_error(ErrorKind::BadArgument, "linspace: a count of -1",
+               [&] { linspace(0, 1, -1, DType::F32, device()); });
+  expect_error(ErrorKind::BadArgument, "linspace: from -1e+308 to 1e+308",
+               [&] { linspace(-1e308, 1e308, 3, DType::F64, device()); });
 }
 
 TEST_P(Create, TrianglesAndDiagonals) {

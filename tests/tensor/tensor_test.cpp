@@ -171,6 +171,10 @@ TEST_P(Tensors, GiveTheirOneElementInAnyDtype) {
                 .item()
                 .integer(),
             1);
+  EXPECT_TRUE(
+      Tensor::from_bytes(std::as_bytes(std::span(seven)), DType::Bool, {1}, device()).item<bool>());
+  expect_error(ErrorKind::DTypeMismatch, "item: the tensor is u8, not bool",
+               [&] { Tensor::from<std::uint8_t>({1}, {1}, device()).item<bool>(); });
 }
 
 // ---- views

@@ -181,6 +181,7 @@ class Tensor {
   T item() const {  // the one element
     expect_one("item");
     expect_dtype("item", host_dtype<T>());
+    if constexpr (std::is_same_v<T, bool>) return item().integer() != 0;  // any byte but 0
     T value{};
     read_bytes(std::as_writable_bytes(std::span(&value, 1)));
     return value;
