@@ -84,8 +84,11 @@ Tensor round_even(const Tensor& x) { return apply_rounding(UnaryOp::RoundEven, x
 Tensor round_to(const Tensor& x, std::int64_t decimals) {
   ops::expect_float("round_to", x);
   const double scale = std::pow(10.0, static_cast<double>(std::abs(decimals)));
-  if (decimals < 0) return mul(round(div(x, scale)), scale);
-  return div(round(mul(x, scale)), scale);
+  // In f32, so that narrow floats are rounded to their dtype once and not at every step.
+  const Tensor wide = x.dtype() == DType::F64 ? x : to_dtype(x, DType::F32);
+  const Tensor result =
+      decimals < 0 ? mul(round(div(wide, scale)), scale) : div(round(mul(wide, scale)), scale);
+  return to_dtype(result, x.dtype());
 }
 
 Tensor relu(const Tensor& x) { return apply(UnaryOp::Relu, x); }

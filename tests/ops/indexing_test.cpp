@@ -618,8 +618,8 @@ TEST_P(Indexing, NonzeroListsTheIndicesOfEveryDtype) {
       ++want.shape[0];
     });
     for (const Arrangement how : kArrangements) {
-      expect_close("nonzero", nonzero(arrange(x, dtype, how, device())), DType::I64, want, {0},
-                   describe("nonzero", dtype, x.shape, how));
+      expect_close({"nonzero", dtype}, nonzero(arrange(x, dtype, how, device())), DType::I64, want,
+                   {0}, describe("nonzero", dtype, x.shape, how));
     }
   }
 }
