@@ -7,6 +7,7 @@
 #include "ops/gpu/indexing.h"
 #include "ops/indexing.h"
 #include "ops/rows.h"
+#include "ops/write.h"
 #include "tl/ops/copy.h"
 
 namespace tl {
@@ -133,19 +134,13 @@ enum class How : std::uint8_t { Set, Add };
 // Into a view of x; `p` holds the reference to whatever the sources share with it.
 void place(Tensor& x, const Layout& part, const Place& p, How how) {
   if (p.ids.empty()) return;
-  Tensor target = x.with_layout(part);
-  x.memory() = RawMemory();
-  try {
+  ops::write_part(x, part, [&](Tensor& target) {
     if (target.location().is_cpu()) {
       how == How::Set ? cpu::scatter(p, target) : cpu::scatter_add(p, target);
     } else {
       how == How::Set ? gpu::scatter(p, target) : gpu::scatter_add(p, target);
     }
-  } catch (...) {
-    x.memory() = std::move(target.memory());
-    throw;
-  }
-  x.memory() = std::move(target.memory());
+  });
 }
 
 void check_add_dtype(std::string_view op, const Tensor& x) {

@@ -117,7 +117,7 @@ void check(const Case& c, DType dtype, const Pair& shapes, double low, double hi
   const Tensor y = c.op(arrange(a, dtype, one, device), arrange(b, dtype, two, device));
   EXPECT_TRUE(y.is_contiguous());
   expect_close(
-      c.name, y, c.flag ? DType::U8 : dtype, want, c.flag ? Bound{0} : bound_of(c, dtype),
+      {c.name, dtype}, y, c.flag ? DType::U8 : dtype, want, c.flag ? Bound{0} : bound_of(c, dtype),
       join(c.name, " ", dtype, " ", shapes.a, " and ", shapes.b, " ", name(one), " ", name(two)));
 }
 
@@ -307,7 +307,7 @@ TEST_P(Binary, NanInfinityAndSignedZeros) {
                    std::string(c.name));
     }
     for (const Case& c : kFlags) {
-      expect_close(c.name, c.op(s, t), DType::U8, combined(x, y, c.reference), {0},
+      expect_close({c.name, dtype}, c.op(s, t), DType::U8, combined(x, y, c.reference), {0},
                    std::string(c.name));
     }
   }
@@ -336,7 +336,7 @@ TEST_P(Binary, EveryDeviceGivesTheBitsOfTheCpu) {
       const Tensor there =
           c.op(contiguous_on(a, dtype, Device::cpu()), contiguous_on(b, dtype, Device::cpu()));
       const Tensor nan = isnan(there);
-      expect_equal(c.name, isnan(to(here, Device::cpu())), nan);
+      expect_equal({c.name, dtype}, isnan(to(here, Device::cpu())), nan);
       // NaN has no promised payload.
       const Host mask = host_of(nan);
       Host x = host_of(here), y = host_of(there);
@@ -373,8 +373,14 @@ TEST_P(Binary, FuzzedShapesAndLayouts) {
 TEST_P(Binary, BoolsAreComparedAndCombined) {
   const Tensor a = contiguous_on({{4}, {0, 0, 1, 1}}, DType::Bool, device());
   const Tensor b = contiguous_on({{4}, {0, 1, 0, 1}}, DType::Bool, device());
-  expect_close("logical_and", logical_and(a, b), DType::U8, {{4}, {0, 0, 0, 1}}, {0});
-  expect_close("eq", eq(a, b), DType::U8, {{4}, {1, 0, 0, 1}}, {0});
+  const auto check_flags = [](std::string_view op, const Tensor& got, std::vector<double> want) {
+    expect_close({op, DType::Bool}, got, DType::U8, {{4}, std::move(want)}, {0});
+  };
+  check_flags("logical_and", logical_and(a, b), {0, 0, 0, 1});
+  check_flags("logical_or", logical_or(a, b), {0, 1, 1, 1});
+  check_flags("logical_xor", logical_xor(a, b), {0, 1, 1, 0});
+  check_flags("eq", eq(a, b), {1, 0, 0, 1});
+  check_flags("ne", ne(a, b), {0, 1, 1, 0});
   expect_unsupported("add", DType::Bool, device(), [&] { add(a, b); });
 }
 

@@ -1,9 +1,12 @@
 // Copies between layouts, dtypes and devices.
 #include "tl/ops/copy.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "ops/conformance.h"
+#include "tl/runtime/label.h"
+#include "tl/runtime/report.h"
 
 namespace tl {
 namespace {
@@ -111,6 +114,91 @@ TEST_P(Copy, AssignReadsTheOldValuesOfASharedSource) {
   Tensor x = contiguous_on({{3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}}, DType::F32, device());
   assign(x, x.t());
   expect_close("assign", x, DType::F32, {{3, 3}, {1, 4, 7, 2, 5, 8, 3, 6, 9}}, {0});
+}
+
+std::uint64_t live_bytes(const Device& device) {
+  for (const DeviceMemoryReport& each : memory_report().devices) {
+    if (each.location == device.location()) return each.device.live_bytes;
+  }
+  return 0;
+}
+
+TEST_P(Copy, AWriteOfASharedViewTakesMemoryForTheViewAlone) {
+  const Host values = uniform({64, 64}, 0, 1, 9);
+  const Host rows = uniform({2, 64}, 1, 2, 10);
+  const Tensor x = contiguous_on(values, DType::F32, device());
+  const Tensor source = contiguous_on(rows, DType::F32, device());
+  const std::uint64_t before = live_bytes(device());
+  const std::uint64_t copies = device().driver_calls().device_copies;
+  constexpr std::uint64_t kRow = 64 * sizeof(float);
+  {
+    Tensor view = x.narrow(0, 3, 2);
+    assign(view, source);
+    EXPECT_EQ(live_bytes(device()) - before, 2 * kRow);
+    expect_close("assign", view, DType::F32, rounded(rows, DType::F32), {0});
+    Tensor columns = x.narrow(1, 5, 2);
+    assign(columns, source.t());
+    EXPECT_EQ(live_bytes(device()) - before, 4 * kRow);
+    EXPECT_TRUE(columns.is_contiguous());
+    expect_equal("assign", columns, source.t());
+    Tensor column = x.narrow(1, 5, 1);
+    fill(column, 7);
+    EXPECT_EQ(live_bytes(device()) - before, 5 * kRow);
+    expect_close("fill", column, DType::F32, {{64, 1}, std::vector<double>(64, 7)}, {0});
+  }
+  EXPECT_EQ(live_bytes(device()), before);
+  EXPECT_EQ(device().driver_calls().device_copies, copies);  // nothing old survives
+  expect_close("assign", x, DType::F32, rounded(values, DType::F32), {0});
+}
+
+TEST_P(Copy, AWriteOfAPartOfASharedViewKeepsTheRestOfTheViewAlone) {
+  const Host values = rounded(uniform({64, 64}, 0, 1, 11), DType::F32);
+  const Tensor x = contiguous_on(values, DType::F32, device());
+  const std::uint64_t before = live_bytes(device());
+  Tensor view = x.narrow(0, 3, 2);
+  fill_at(view, view.narrow(0, 1, 1).narrow(1, 2, 3).layout(), 7);
+  EXPECT_EQ(live_bytes(device()) - before, 2 * 64 * sizeof(float));
+  Host want{{2, 64}, {values.values.begin() + 3 * 64, values.values.begin() + 5 * 64}};
+  for (std::size_t i = 66; i < 69; ++i) want.values[i] = 7;
+  expect_close("fill", view, DType::F32, want, {0});
+  assign_at(view, view.get(0).layout(), view.get(1));
+  std::copy_n(want.values.begin() + 64, 64, want.values.begin());
+  expect_close("assign", view, DType::F32, want, {0});
+  EXPECT_EQ(live_bytes(device()) - before, 2 * 64 * sizeof(float));
+  expect_close("assign", x, DType::F32, values, {0});
+}
+
+TEST_P(Copy, AWriteGivesABroadcastTensorAPlaceForEveryElement) {
+  Tensor x = Tensor::zeros({1, 3}, DType::F32, device()).broadcast_as({2, 3});
+  assign(x, Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3}, device()));
+  expect_close("assign", x, DType::F32, {{2, 3}, {1, 2, 3, 4, 5, 6}}, {0});
+}
+
+TEST_P(Copy, DetachedMemoryKeepsItsLabel) {
+  Tensor x, column;
+  {
+    const LabelScope weights("weights");
+    x = Tensor::zeros({4, 4}, DType::F32, device());
+  }
+  column = x.narrow(1, 0, 1);
+  fill(column, 1);
+  EXPECT_EQ(column.memory().label(), "weights");
+}
+
+TEST_P(Copy, APartThatIsNoneIsRefused) {
+  const Tensor parent = Tensor::zeros({6, 4}, DType::F32, device());
+  Tensor x = parent.narrow(0, 2, 2);
+  expect_error(ErrorKind::BadArgument, "fill: shape (2, 4)",
+               [&] { fill_at(x, parent.narrow(0, 1, 2).layout(), 1); });
+  expect_error(ErrorKind::BadArgument, "assign: shape (2, 4)",
+               [&] { assign_at(x, parent.narrow(0, 3, 2).layout(), x); });
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  expect_error(ErrorKind::BadArgument, "fill: shape",
+               [&] { fill_at(x, Layout({2, 2}, {most, most}, 8), 1); });
+  expect_error(ErrorKind::BadArgument, "fill: shape",
+               [&] { fill_at(x, Layout({2}, {1}, -most), 1); });
+  fill_at(x, x.narrow(0, 2, 0).layout(), 1);
+  expect_close("fill", x, DType::F32, {{2, 4}, std::vector<double>(8)}, {0});
 }
 
 TEST_P(Copy, ReshapesAsAViewWhereStridesAllowIt) {

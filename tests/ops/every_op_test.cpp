@@ -267,6 +267,9 @@ TEST_P(EveryOp, ThatFailsToDetachLeavesTheTensorAsItWas) {
   const std::pair<const char*, std::function<void()>> cases[] = {
       {"fill", [&] { fill(x, 2); }},
       {"fill_at", [&] { fill_at(x, x.narrow(0, 3, 5).layout(), 2); }},
+      {"assign", [&] { assign(x, two); }},
+      {"assign_at", [&] { assign_at(x, x.layout().narrow(0, 7, 9), two); }},
+      {"slice_set", [&] { slice_set(x, two, 0, 4); }},
       {"scatter_set", [&] { scatter_set(x, 0, ids, two); }},
       {"index_add_set", [&] { index_add_set(x, 0, ids, two); }},
   };

@@ -255,18 +255,22 @@ TEST_P(Unary, AsksAboutEveryKindOfNumber) {
   for (const DType dtype : kFloats) {
     const bool f8 = dtype == DType::F8E4M3;  // has no infinity
     const Tensor t = contiguous_on(x, dtype, device());
-    expect_close("isnan", isnan(t), DType::U8, {{5}, {0, 0, 1, 0, 0}}, {0});
-    expect_close("isinf", isinf(t), DType::U8, {{5}, {0, 0, 0, f8 ? 0.0 : 1, f8 ? 0.0 : 1}}, {0});
-    expect_close("isfinite", isfinite(t), DType::U8, {{5}, {1, 1, 0, f8 ? 1.0 : 0, f8 ? 1.0 : 0}},
-                 {0});
-    expect_close("logical_not", logical_not(t), DType::U8, {{5}, {1, 0, 0, 0, 0}}, {0});
+    expect_close({"isnan", dtype}, isnan(t), DType::U8, {{5}, {0, 0, 1, 0, 0}}, {0});
+    expect_close({"isinf", dtype}, isinf(t), DType::U8,
+                 {{5}, {0, 0, 0, f8 ? 0.0 : 1, f8 ? 0.0 : 1}}, {0});
+    expect_close({"isfinite", dtype}, isfinite(t), DType::U8,
+                 {{5}, {1, 1, 0, f8 ? 1.0 : 0, f8 ? 1.0 : 0}}, {0});
+    expect_close({"logical_not", dtype}, logical_not(t), DType::U8, {{5}, {1, 0, 0, 0, 0}}, {0});
   }
   for (const DType dtype : kInts) {
     const Tensor t = contiguous_on({{3}, {0, 1, 7}}, dtype, device());
-    expect_close("isnan", isnan(t), DType::U8, {{3}, {0, 0, 0}}, {0});
-    expect_close("isfinite", isfinite(t), DType::U8, {{3}, {1, 1, 1}}, {0});
-    expect_close("logical_not", logical_not(t), DType::U8, {{3}, {1, 0, 0}}, {0});
+    expect_close({"isnan", dtype}, isnan(t), DType::U8, {{3}, {0, 0, 0}}, {0});
+    expect_close({"isinf", dtype}, isinf(t), DType::U8, {{3}, {0, 0, 0}}, {0});
+    expect_close({"isfinite", dtype}, isfinite(t), DType::U8, {{3}, {1, 1, 1}}, {0});
+    expect_close({"logical_not", dtype}, logical_not(t), DType::U8, {{3}, {1, 0, 0}}, {0});
   }
+  const Tensor flags = contiguous_on({{2}, {0, 1}}, DType::Bool, device());
+  expect_close({"logical_not", DType::Bool}, logical_not(flags), DType::U8, {{2}, {1, 0}}, {0});
 }
 
 TEST_P(Unary, ZerosKeepTheirSign) {
