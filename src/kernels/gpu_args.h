@@ -111,6 +111,22 @@ TL_FN Offsets<kOperands> offsets(const Strided<kOperands>& walk, Index i) {
   return result;
 }
 
+// The place of element `i` in the innermost dimension.
+template <int kOperands>
+TL_FN Index inner_place(const Strided<kOperands>& walk, Index i) {
+  if (walk.rank == 1) return i;
+  const auto& dim = walk.dim[0];
+  if (walk.narrow) {
+    const FastDiv fast = {static_cast<unsigned>(dim.size), static_cast<unsigned>(dim.multiplier),
+                          dim.shift};
+    const unsigned n = static_cast<unsigned>(i);
+    return n - fast.divide(n) * fast.divisor;
+  }
+  const auto n = static_cast<unsigned long long>(i);
+  const auto quotient = (multiply_high(n, dim.multiplier) + n) >> dim.shift;
+  return static_cast<Index>(n - quotient * dim.size);
+}
+
 template <int kOperands>
 TL_FN Index offset(const Strided<kOperands>& walk, Index i) {
   static_assert(kOperands == 1);

@@ -1,9 +1,10 @@
-// The walks of elementwise kernels: one operand, two or three, read in vectors where the host found
-// that they can be (tl/kernels/elementwise.h), else element by element through their strides. The
+// The walks of elementwise kernels: one operand, two or three, each read in vectors where the host
+// found that it can be (tl/kernels/elementwise.h), else element by element through its strides. The
 // output is contiguous.
 //
-// A block takes tiles of kFlight positions per thread, one block's threads apart, so that each
-// thread has several loads on their way before it computes.
+// A thread takes a group of neighbours in the result at a time. However its operands are read, the
+// function's code is there once for the group: what reads the operands is small beside it, and
+// these modules are the largest of all.
 #pragma once
 
 #include "functors.h"
@@ -33,86 +34,121 @@ struct Compute<Float8> {
 template <class T>
 using ComputeOf = typename Compute<T>::Type;
 
-// f(i) for kFlight positions per thread and tile, in two steps: load(i, k) for all of them, then
-// finish(i, k).
-template <int kFlight, class Load, class Finish>
-GPU_INLINE void walk_tiles(Index first, Index count, Load load, Finish finish) {
-  const Index tile = static_cast<Index>(kFlight) * block_threads();
+// A thread's group, and where its elements lie in each operand: from `here` on in steps of the
+// innermost stride and, where that dimension ends within the group, after `row` of them from `next`
+// on (which counts as if the group had begun in the next row, before its start).
+template <int kOperands>
+struct Group {
+  Index first;  // place in the result
+  int count;    // elements that there are
+  int row;
+  Offsets<kOperands> here, next;
+};
+
+// body(group) for every group.
+template <int kEach, int kOperands, class Body>
+GPU_INLINE void walk_groups(const Strided<kOperands>& at, const Reading& how, Body body) {
+  const Index threads = block_threads();
   GPU_ROLLED
-  for (Index start = first + block_index() * tile; start < count; start += block_count() * tile) {
-    const Index at = start + thread_index();
-    if constexpr (kFlight == 1) {
-      if (at < count) {
-        load(at, 0);
-        finish(at, 0);
-      }
-    } else {
-      GPU_UNROLLED
-      for (int k = 0; k < kFlight; ++k) {
-        const Index i = at + static_cast<Index>(k) * block_threads();
-        if (i < count) load(i, k);
-      }
-      GPU_UNROLLED
-      for (int k = 0; k < kFlight; ++k) {
-        const Index i = at + static_cast<Index>(k) * block_threads();
-        if (i < count) finish(i, k);
-      }
+  for (Index g = block_index() * threads + thread_index(); g < how.groups;
+       g += block_count() * threads) {
+    Group<kOperands> group;
+    group.first = kEach == 1 ? g : g * how.each;
+    group.row = group.count = kEach;
+    if (kEach > 1 && how.count - group.first < how.each) {
+      group.count = static_cast<int>(how.count - group.first);
+    } else if (kEach > 1) {
+      group.count = how.each;
     }
+    if (at.contiguous) {
+      GPU_UNROLLED
+      for (int k = 0; k < kOperands; ++k) {
+        group.here.at[k] = how.access[k] == Access::Splat ? 0 : group.first;
+      }
+      group.next = group.here;
+    } else if constexpr (kEach == 1) {
+      group.here = group.next = offsets(at, group.first);
+    } else {
+      // Twice where there is a next row, which comes first, so that the code is there once.
+      Index from = group.first;
+      if (how.crosses) {
+        const Index left = static_cast<Index>(at.dim[0].size) - inner_place(at, group.first);
+        if (left < group.count) {
+          group.row = static_cast<int>(left);
+          from += left;
+        }
+      }
+      group.here = {};
+      GPU_ROLLED
+      for (;;) {
+        group.next = group.here;
+        group.here = offsets(at, from);
+        if (from == group.first) break;
+        from = group.first;
+      }
+      GPU_UNROLLED
+      for (int k = 0; k < kOperands; ++k) group.next.at[k] -= group.row * at.stride[k][0];
+    }
+    body(group);
   }
 }
 
-// kEach elements of an operand: neighbours from p on, or one of them, or the number, over and over.
-template <int kEach, class T>
-GPU_INLINE Vec<T, kEach> fetch(Access access, const T* p, T value) {
+// The elements of operand k of a group. What is not there is not read, and whatever it is computed
+// to is not written.
+template <int kEach, int kOperands, class T>
+GPU_INLINE Vec<T, kEach> fetch(const Strided<kOperands>& at, const Reading& how,
+                               const Group<kOperands>& group, int k, const T* p, T value) {
   Vec<T, kEach> v;
-  if (access == Access::Vector) {
-    v = load_vec<kEach>(p);
-  } else {
-    T x = value;
-    if (access == Access::Splat) x = *p;
-    GPU_UNROLLED
-    for (int k = 0; k < kEach; ++k) v.set(k, x);
+  const Access access = how.access[k];
+  if constexpr (kEach > 1) {
+    if (access == Access::Vector && group.count == kEach) {
+      return load_vec<kEach>(p + group.here.at[k]);
+    }
+    if (access == Access::Vector || access == Access::Strided) {
+      const Index step = at.stride[k][0];
+      GPU_UNROLLED
+      for (int j = 0; j < kEach; ++j) {
+        const Index from = j < group.row ? group.here.at[k] : group.next.at[k];
+        T x = T{};
+        if (j < group.count) x = p[from + j * step];
+        v.set(j, x);
+      }
+      return v;
+    }
   }
+  T x = value;
+  if (access != Access::Value) x = p[group.here.at[k]];
+  GPU_UNROLLED
+  for (int j = 0; j < kEach; ++j) v.set(j, x);
   return v;
 }
 
-// Where position i (of vectors of kEach elements, or of elements) lies in each operand. In a
-// contiguous walk each operand is either contiguous itself or one element.
-template <int kEach, int kOperands>
-GPU_INLINE Offsets<kOperands> places(const Strided<kOperands>& at, const Reading& how, Index i) {
-  if (!at.contiguous) return offsets(at, i);
-  Offsets<kOperands> here;
-  for (int k = 0; k < kOperands; ++k) here.at[k] = how.access[k] == Access::Vector ? i * kEach : 0;
-  return here;
+template <int kEach, int kOperands, class T>
+GPU_INLINE void put(const Group<kOperands>& group, T* out, const Vec<T, kEach>& v) {
+  if constexpr (kEach == 1) {
+    out[group.first] = v.get(0);
+  } else if (group.count == kEach) {
+    store_vec(out + group.first, v);
+  } else {
+    GPU_UNROLLED
+    for (int j = 0; j < kEach; ++j) {
+      if (j < group.count) out[group.first + j] = v.get(j);
+    }
+  }
 }
 
 // ---- one operand: out = f(x)
 
 template <Weight kWeight, class T, class R, class F>
 GPU_INLINE void map_one(const T* in, R* out, const Strided<1>& at, const Reading& how, F f) {
-  constexpr int kWider = sizeof(T) > sizeof(R) ? sizeof(T) : sizeof(R);
-  constexpr int kEach = vector_width(kWeight, kWider);
-  if constexpr (kEach > 1) {
-    constexpr int kFlight = 2;
-    Vec<T, kEach> x[kFlight];
-    walk_tiles<kFlight>(
-        0, how.vectors,
-        [&](Index i, int k) {
-          x[k] = fetch<kEach>(how.access[0], in + places<kEach>(at, how, i).at[0], T{});
-        },
-        [&](Index i, int k) {
-          Vec<R, kEach> y;
-          GPU_UNROLLED
-          for (int j = 0; j < kEach; ++j) y.set(j, f(x[k].get(j)));
-          store_vec(out + i * kEach, y);
-        });
-  }
-  constexpr int kFlight = kWeight == Weight::Light ? 4 : 1;
-  T x[kFlight] = {};
-  walk_tiles<kFlight>(
-      how.vectors * kEach, how.count,
-      [&](Index i, int k) { x[k] = in[places<1>(at, how, i).at[0]]; },
-      [&](Index i, int k) { out[i] = f(x[k]); });
+  constexpr int kEach = vector_width(kWeight, sizeof(T) > sizeof(R) ? sizeof(T) : sizeof(R));
+  walk_groups<kEach>(at, how, [&](const Group<1>& group) {
+    const Vec<T, kEach> x = fetch<kEach>(at, how, group, 0, in, T{});
+    Vec<R, kEach> y;
+    GPU_UNROLLED
+    for (int j = 0; j < kEach; ++j) y.set(j, f(x.get(j)));
+    put(group, out, y);
+  });
 }
 
 // ---- two: out = f(x, y), either of which may be a number passed by value
@@ -121,31 +157,12 @@ template <Weight kWeight, class T, class R, class F>
 GPU_INLINE void map_two(const T* a, const T* b, R* out, const Strided<2>& at, const Reading& how,
                         T value, F f) {
   constexpr int kEach = vector_width(kWeight, sizeof(T));
-  if constexpr (kEach > 1) {
-    constexpr int kFlight = 2;
-    Vec<T, kEach> x[kFlight], y[kFlight];
-    walk_tiles<kFlight>(
-        0, how.vectors,
-        [&](Index i, int k) {
-          const Offsets<2> from = places<kEach>(at, how, i);
-          x[k] = fetch<kEach>(how.access[0], a + from.at[0], value);
-          y[k] = fetch<kEach>(how.access[1], b + from.at[1], value);
-        },
-        [&](Index i, int k) {
-          Vec<R, kEach> z;
-          GPU_UNROLLED
-          for (int j = 0; j < kEach; ++j) z.set(j, f(x[k].get(j), y[k].get(j)));
-          store_vec(out + i * kEach, z);
-        });
-  }
-  constexpr int kFlight = kWeight == Weight::Light ? 4 : 1;
-  T x[kFlight] = {}, y[kFlight] = {};
-  walk_tiles<kFlight>(
-      how.vectors * kEach, how.count,
-      [&](Index i, int k) {
-        const Offsets<2> from = places<1>(at, how, i);
-        x[k] = how.access[0] == Access::Value ? value : a[from.at[0]];
-        y[k] = how.access[1] == Access::Value ? value : b[from.at[1]];
-      },
-      [&](Index i, int k) { out[i] = f(x[k], y[k]); });
+  walk_groups<kEach>(at, how, [&](const Group<2>& group) {
+    const Vec<T, kEach> x = fetch<kEach>(at, how, group, 0, a, value);
+    const Vec<T, kEach> y = fetch<kEach>(at, how, group, 1, b, value);
+    Vec<R, kEach> z;
+    GPU_UNROLLED
+    for (int j = 0; j < kEach; ++j) z.set(j, f(x.get(j), y.get(j)));
+    put(group, out, z);
+  });
 }

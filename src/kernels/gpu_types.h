@@ -94,7 +94,7 @@ template <class T, int kCount>
 struct Vec {
   static constexpr int kBytes = sizeof(T) * kCount;
   static constexpr int kPerWord = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
-  static_assert(kBytes >= 2 && kBytes <= 16);
+  static_assert(kBytes <= 16);
   struct GPU_MAY_ALIAS alignas(kBytes < 4 ? 4 : kBytes) Words {
     Bits32 at[(kBytes + 3) / 4];
   };
@@ -130,6 +130,7 @@ GPU_INLINE bool is_vec_aligned(const T* p) {
 template <int kCount, class T>
 GPU_INLINE Vec<T, kCount> load_vec(const T* p) {
   using V = Vec<T, kCount>;
+  static_assert(V::kBytes >= 2);
   if constexpr (V::kBytes >= 4) {
     return {*reinterpret_cast<const typename V::Words*>(p)};
   } else {
@@ -139,6 +140,7 @@ GPU_INLINE Vec<T, kCount> load_vec(const T* p) {
 template <int kCount, class T>
 GPU_INLINE void store_vec(T* p, const Vec<T, kCount>& v) {
   using V = Vec<T, kCount>;
+  static_assert(V::kBytes >= 2);
   if constexpr (V::kBytes >= 4) {
     *reinterpret_cast<typename V::Words*>(p) = v.words;
   } else {

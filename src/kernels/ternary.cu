@@ -7,32 +7,16 @@
 template <class M, class T>
 GPU_INLINE void where(const M* condition, const T* yes, const T* no, T* out, const Strided<3>& at,
                       const Reading& how, T yes_value, T no_value) {
-  constexpr int kWider = sizeof(T) > sizeof(M) ? sizeof(T) : sizeof(M);
-  constexpr int kEach = vector_width(Weight::Light, kWider);
-  walk_tiles<1>(
-      0, how.vectors, [](Index, int) {},
-      [&](Index i, int) {
-        const Offsets<3> from = places<kEach>(at, how, i);
-        const Vec<M, kEach> m = fetch<kEach>(how.access[0], condition + from.at[0], M{});
-        const Vec<T, kEach> x = fetch<kEach>(how.access[1], yes + from.at[1], yes_value);
-        const Vec<T, kEach> y = fetch<kEach>(how.access[2], no + from.at[2], no_value);
-        Vec<T, kEach> z;
-        GPU_UNROLLED
-        for (int j = 0; j < kEach; ++j) z.set(j, m.get(j) != 0 ? x.get(j) : y.get(j));
-        store_vec(out + i * kEach, z);
-      });
-  constexpr int kFlight = 2;
-  M m[kFlight] = {};
-  T x[kFlight] = {}, y[kFlight] = {};
-  walk_tiles<kFlight>(
-      how.vectors * kEach, how.count,
-      [&](Index i, int k) {
-        const Offsets<3> from = places<1>(at, how, i);
-        m[k] = condition[from.at[0]];
-        x[k] = how.access[1] == Access::Value ? yes_value : yes[from.at[1]];
-        y[k] = how.access[2] == Access::Value ? no_value : no[from.at[2]];
-      },
-      [&](Index i, int k) { out[i] = m[k] != 0 ? x[k] : y[k]; });
+  constexpr int kEach = vector_width(Weight::Light, sizeof(T) > sizeof(M) ? sizeof(T) : sizeof(M));
+  walk_groups<kEach>(at, how, [&](const Group<3>& group) {
+    const Vec<M, kEach> m = fetch<kEach>(at, how, group, 0, condition, M{});
+    const Vec<T, kEach> x = fetch<kEach>(at, how, group, 1, yes, yes_value);
+    const Vec<T, kEach> y = fetch<kEach>(at, how, group, 2, no, no_value);
+    Vec<T, kEach> z;
+    GPU_UNROLLED
+    for (int j = 0; j < kEach; ++j) z.set(j, m.get(j) != 0 ? x.get(j) : y.get(j));
+    put(group, out, z);
+  });
 }
 
 GPU_KERNEL void where_1_1(const Bits8* condition, const Bits8* yes, const Bits8* no, Bits8* out,

@@ -156,18 +156,22 @@ TL_FN int vector_width(Weight weight, int size) {
   return weight == Weight::Heavy ? 1 : weight == Weight::Middling && full > 4 ? 4 : full;
 }
 
-// How the operands of a walk are read. With vectors, the walk counts vectors (its innermost strides
-// are the vector's width or 0) and the elements after the last whole vector follow one by one,
-// which happens only where the operands are contiguous. Without, it counts elements.
+// How the operands of a walk are read: in groups of `each` neighbours in the result, of which the
+// last may be cut short. Where `crosses` is set, the walk's innermost dimension may end within a
+// group (once: it is no shorter than a group), and no operand is read in vectors or as one element.
+// Groups of one element are for walks whose innermost dimension is shorter than that.
 enum class Access : unsigned char {
-  Vector,  // neighbours in memory
-  Splat,   // one element in memory for all of the vector, or of the walk's innermost dimension
-  Value,   // the number passed by value; nothing in memory
+  Vector,   // neighbours in memory, aligned for a load of them all
+  Splat,    // one element in memory for all of the group
+  Value,    // the number passed by value; nothing in memory
+  Strided,  // element by element
 };
 struct Reading {
-  long long count;    // elements
-  long long vectors;  // whole vectors, 0: element by element
-  Access access[4];   // of each operand
+  long long count;   // elements
+  long long groups;  // count / each, rounded up
+  int each;          // the kernel's vector width, or 1
+  int crosses;
+  Access access[4];  // of each operand
 };
 
 }  // namespace kernels

@@ -128,8 +128,8 @@ void attention(const ops::AttentionArguments& arguments, Tensor& out) {
   Tensor sum = Tensor::uninitialized({parts}, wide, device);
   const Parts room{values.write(stream), most.write(stream), sum.write(stream)};
   run(device, kernel, shape, q, k, v, to, a, split, room);
-  run(device, attention_kernel(AttentionFamily::Merge, dtype),
-      elementwise_shape(device, out.count(), 1), to, a, split, room);
+  run(device, attention_kernel(AttentionFamily::Merge, dtype), elementwise_shape(out.count(), 1),
+      to, a, split, room);
 }
 
 }  // namespace tl::gpu

@@ -15,7 +15,7 @@ void binary(BinaryOp op, const Tensor& a, const Layout* a_layout, const Tensor& 
   const std::byte* left = a_layout != nullptr ? a.read(stream) : nullptr;
   const std::byte* right = b_layout != nullptr ? b.read(stream) : nullptr;
   std::byte* to = out.write(stream);
-  const auto plan = make_plan<2>(device, out.shape(), out.count(),
+  const auto plan = make_plan<2>(out.shape(), out.count(),
                                  {Input{a_layout, left, size}, Input{b_layout, right, size}}, to,
                                  size_of(out.dtype()), kernels::weight(op, is_float(dtype)));
   // The kernel takes as many bytes as its parameter has.

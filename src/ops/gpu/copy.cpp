@@ -111,18 +111,17 @@ void copy(const Tensor& in, Tensor& out) {
       const auto cols = static_cast<Index>(at.dim[0].size);
       const Index rows = at.contiguous != 0 ? 1 : static_cast<Index>(at.dim[1].size);
       const Index stride = at.contiguous != 0 ? cols : at.stride[0][1];
-      run(device, copy2d_kernel(size),
-          elementwise_shape(device, in.count(), static_cast<int>(16 / size)), from, to, rows, cols,
-          stride, cols);
+      run(device, copy2d_kernel(size), elementwise_shape(in.count(), static_cast<int>(16 / size)),
+          from, to, rows, cols, stride, cols);
       return;
     }
     if (copy_transposed(device, size, from, to, at)) return;
     const std::size_t wide = widen(size, from, at);
-    run(device, copy_strided_kernel(wide), elementwise_shape(device, at.count, 4), from, to, at);
+    run(device, copy_strided_kernel(wide), elementwise_shape(at.count, 4), from, to, at);
     return;
   }
   std::byte* to = out.update(device.stream());
-  run(device, copy_between_kernel(size), elementwise_shape(device, in.count(), 4), from, to,
+  run(device, copy_between_kernel(size), elementwise_shape(in.count(), 4), from, to,
       walk<2>(in.shape(), {&in.layout(), &out.layout()}));
 }
 
@@ -130,8 +129,8 @@ void cast(const Tensor& in, Tensor& out) {
   const Device device = out.device();
   const std::byte* from = in.read(device.stream());
   std::byte* to = out.write(device.stream());
-  run(device, cast_kernel(in.dtype(), out.dtype()), elementwise_shape(device, in.count(), 4), from,
-      to, walk<1>(in.shape(), {&in.layout()}));
+  run(device, cast_kernel(in.dtype(), out.dtype()), elementwise_shape(in.count(), 4), from, to,
+      walk<1>(in.shape(), {&in.layout()}));
 }
 
 void fill(Tensor& out, Scalar value) {
@@ -145,10 +144,10 @@ void fill(Tensor& out, Scalar value) {
   std::byte* to = out.write(device.stream());
   with_word(size, bits, [&](auto word) {
     if (out.is_contiguous()) {
-      run(device, fill_kernel(size), elementwise_shape(device, out.count(), 16), to, word,
+      run(device, fill_kernel(size), elementwise_shape(out.count(), 16), to, word,
           static_cast<Index>(out.count()));
     } else {
-      run(device, const_set_kernel(size), elementwise_shape(device, out.count(), 4), to, word,
+      run(device, const_set_kernel(size), elementwise_shape(out.count(), 4), to, word,
           walk<1>(out.shape(), {&out.layout()}));
     }
   });

@@ -22,9 +22,9 @@ void glu(const Tensor& in, Tensor& out, bool swiglu) {
   }
   const Layout walked(shape, strides, 0);
   run(device, norm_kernel(NormFamily::Glu, in.dtype()),
-      elementwise_shape(device, walked.count(), vectors ? 2 : 4), from, to,
-      walk<1>(shape, {&walked}), static_cast<Index>(n * step),
-      static_cast<std::uint32_t>(vectors ? each : 1), swiglu ? 1u : 0u);
+      elementwise_shape(walked.count(), vectors ? 2 : 4), from, to, walk<1>(shape, {&walked}),
+      static_cast<Index>(n * step), static_cast<std::uint32_t>(vectors ? each : 1),
+      swiglu ? 1u : 0u);
 }
 
 }  // namespace tl::gpu

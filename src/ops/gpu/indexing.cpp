@@ -143,8 +143,8 @@ void gather(const ops::Pick& p, Tensor& out) {
   const Units units =
       in_units(out.shape(), p.x_strides, p.ids_strides, p.step, size_of(out.dtype()), from, to);
   const Strided<2> at = walk_of<2>(units.shape, {&units.ids, &units.from});
-  run(device, indexing_move_kernel(Family::Gather, units.bytes),
-      elementwise_shape(device, at.count, 4), from, to, ids, Index{units.step}, at);
+  run(device, indexing_move_kernel(Family::Gather, units.bytes), elementwise_shape(at.count, 4),
+      from, to, ids, Index{units.step}, at);
 }
 
 void flip(const Tensor& x, const Dims& dims, Tensor& out) {
@@ -162,8 +162,8 @@ void flip(const Tensor& x, const Dims& dims, Tensor& out) {
   const Units units =
       in_units(x.shape(), strides, Dims::repeated(x.rank(), 0), 0, size_of(x.dtype()), from, to);
   const Strided<1> at = walk_of<1>(units.shape, {&units.from});
-  run(device, indexing_move_kernel(Family::Flip, units.bytes),
-      elementwise_shape(device, at.count, 4), from, to, at);
+  run(device, indexing_move_kernel(Family::Flip, units.bytes), elementwise_shape(at.count, 4), from,
+      to, at);
 }
 
 // ---- setting
@@ -181,7 +181,7 @@ void walk_lines(const ops::Place& p, Tensor& out, KernelId kernel) {
   const std::byte* src = p.src.read(device.stream());
   const Ids ids = ids_of(device, p.ids, p.size, p.op);
   std::byte* to = out.update(device.stream());
-  run(device, kernel, elementwise_shape(device, at.count, 1), to, src, ids, Index{p.length()},
+  run(device, kernel, elementwise_shape(at.count, 1), to, src, ids, Index{p.length()},
       Index{p.ids.strides()[p.dim]}, Index{p.src.strides()[p.dim]}, Index{p.step}, at);
 }
 
@@ -226,7 +226,7 @@ void scatter(const ops::Place& p, Tensor& out) {
     }
     winner = Tensor::zeros({places}, DType::U32, device);
     const Strided<2> at = walk_of<2>(walked, {&placed.ids.strides(), &winner_strides});
-    run(device, indexing_kernel(Family::Claim), elementwise_shape(device, at.count, 2),
+    run(device, indexing_kernel(Family::Claim), elementwise_shape(at.count, 2),
         winner.update<Word>(device.stream()), ids, winner_step, at);
     won = winner.read<Word>(device.stream());
   }
@@ -234,8 +234,8 @@ void scatter(const ops::Place& p, Tensor& out) {
   std::byte* to = out.update(device.stream());
   const Strided<4> at = walk_of<4>(
       p.shape(), {&placed.ids.strides(), &p.src.strides(), &p.out_strides, &winner_strides});
-  run(device, indexing_move_kernel(Family::Put, size), elementwise_shape(device, at.count, 2), to,
-      src, ids, Index{p.step}, won, winner_step, at);
+  run(device, indexing_move_kernel(Family::Put, size), elementwise_shape(at.count, 2), to, src, ids,
+      Index{p.step}, won, winner_step, at);
 }
 
 // ---- adding
@@ -262,11 +262,11 @@ void add_by_bins(const ops::Place& p, Tensor& out) {
   const Ids ids = ids_of(device, p.ids, p.size, p.op);
   auto* sums = bins.update<std::uint64_t>(device.stream());
   auto* flags = special.update<Word>(device.stream());
-  run(device, indexing_bins_kernel(Family::AddBins, out.dtype()),
-      elementwise_shape(device, at.count, 2), sums, flags, src, ids, Index{p.step}, at);
+  run(device, indexing_bins_kernel(Family::AddBins, out.dtype()), elementwise_shape(at.count, 2),
+      sums, flags, src, ids, Index{p.step}, at);
   std::byte* to = out.update(device.stream());
   run(device, indexing_bins_kernel(Family::SettleBins, out.dtype()),
-      elementwise_shape(device, out.count(), 1), to, static_cast<const std::uint64_t*>(sums),
+      elementwise_shape(out.count(), 1), to, static_cast<const std::uint64_t*>(sums),
       static_cast<const Word*>(flags), Index{out.count()});
 }
 
@@ -283,7 +283,7 @@ Sorted sort_keys(const Device& device, const Ids& ids, Index step, std::int64_t 
   const std::int64_t count = at.count;
   std::array<Sorted, 2> both;
   for (Sorted& s : both) s = {words(count, device), words(count, device)};
-  run(device, indexing_kernel(Family::MakeKeys), elementwise_shape(device, count, 4),
+  run(device, indexing_kernel(Family::MakeKeys), elementwise_shape(count, 4),
       both[0].keys.write<Word>(stream), both[0].positions.write<Word>(stream), ids, step,
       static_cast<Word>(none), at);
 
@@ -362,14 +362,12 @@ void add_by_sort(const ops::Place& p, Tensor& out) {
   std::byte* pieces = partial.write(stream);
   std::byte* to = out.update(stream);
   run(device, indexing_add_kernel(Family::AddSorted, out.dtype()),
-      elementwise_shape(device, tiles * width, 1), to, src, keys,
-      sorted.positions.read<Word>(stream), pieces, Index{at.count}, width, static_cast<Word>(none),
-      src_step, key_step, tiles_of(tiles));
+      elementwise_shape(tiles * width, 1), to, src, keys, sorted.positions.read<Word>(stream),
+      pieces, Index{at.count}, width, static_cast<Word>(none), src_step, key_step, tiles_of(tiles));
   if (tiles == 1) return;
   run(device, indexing_add_kernel(Family::AddTails, out.dtype()),
-      elementwise_shape(device, (tiles - 1) * width, 1), to, keys,
-      static_cast<const std::byte*>(pieces), Index{at.count}, width, static_cast<Word>(none),
-      key_step, tiles_of(tiles - 1));
+      elementwise_shape((tiles - 1) * width, 1), to, keys, static_cast<const std::byte*>(pieces),
+      Index{at.count}, width, static_cast<Word>(none), key_step, tiles_of(tiles - 1));
 }
 
 void add_by_atomics(const ops::Place& p, Tensor& out) {
@@ -378,8 +376,8 @@ void add_by_atomics(const ops::Place& p, Tensor& out) {
   const std::byte* src = p.src.read(device.stream());
   const Ids ids = ids_of(device, p.ids, p.size, p.op);
   std::byte* to = out.update(device.stream());
-  run(device, add_atomic_kernel(size_of(out.dtype())), elementwise_shape(device, at.count, 2), to,
-      src, ids, Index{p.step}, at);
+  run(device, add_atomic_kernel(size_of(out.dtype())), elementwise_shape(at.count, 2), to, src, ids,
+      Index{p.step}, at);
 }
 
 bool fits_bins(const ops::Place& p, const Tensor& out) {
@@ -465,8 +463,8 @@ void unravel(const Tensor& positions, const Shape& shape, Tensor& out) {
   for (int d = 0; d < shape.size(); ++d) {
     Dims strides = Dims::repeated(shape.size(), 0);
     strides[d] = 1;
-    run(device, indexing_kernel(Family::Unravel), elementwise_shape(device, positions.count(), 1),
-        from, to + d, Index{positions.count()}, Index{shape.size()}, walk_of<1>(shape, {&strides}));
+    run(device, indexing_kernel(Family::Unravel), elementwise_shape(positions.count(), 1), from,
+        to + d, Index{positions.count()}, Index{shape.size()}, walk_of<1>(shape, {&strides}));
   }
 }
 

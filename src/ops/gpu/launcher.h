@@ -25,14 +25,14 @@ void run(const Device& device, KernelId id, const LaunchShape& shape, Arguments.
   launch(function, device.stream(), shape, arguments...);
 }
 
-// Blocks for kernels that loop over the grid: enough to fill the device, never more than there is
-// work for.
-inline LaunchShape elementwise_shape(const Device& device, std::int64_t count, int per_thread) {
+// Blocks for kernels that loop over the grid. Memory is read best in one pass by blocks that come
+// and go in order, so there are as many as there is work for, up to what every driver takes in one
+// launch.
+inline LaunchShape elementwise_shape(std::int64_t count, int per_thread) {
+  constexpr std::int64_t kMostBlocks = 1 << 22;
   const std::int64_t each = std::int64_t{kThreads} * per_thread;
   const std::int64_t wanted = (count + each - 1) / each;
-  const std::int64_t full = std::int64_t{device.properties().multiprocessors} * 8;
-  return {.grid = {static_cast<std::uint64_t>(std::min(wanted, std::max<std::int64_t>(full, 1)))},
-          .block = {kThreads}};
+  return {.grid = {static_cast<std::uint64_t>(std::min(wanted, kMostBlocks))}, .block = {kThreads}};
 }
 
 // The walk over operands that all have `shape` (broadcast them first).

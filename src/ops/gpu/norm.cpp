@@ -67,9 +67,8 @@ void batch_norm(const Tensor& in, Tensor& out, const ops::BatchNormArguments& ar
   Dims channel = Dims::repeated(in.rank(), 0);
   channel[1] = 1;
   const Layout channels(in.shape(), channel, 0);
-  run(device, norm_kernel(NormFamily::BatchNorm, in.dtype()),
-      elementwise_shape(device, in.count(), 4), from, to,
-      walk<2>(in.shape(), {&in.layout(), &channels}), parameters);
+  run(device, norm_kernel(NormFamily::BatchNorm, in.dtype()), elementwise_shape(in.count(), 4),
+      from, to, walk<2>(in.shape(), {&in.layout(), &channels}), parameters);
 }
 
 }  // namespace tl::gpu

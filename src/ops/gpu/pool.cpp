@@ -46,7 +46,7 @@ Launch describe(const ops::Pooling& pooling, const Tensor& x, const Tensor& out)
   a.spread = window >= kLarge && window <= ops::kMostPlaces ? 1 : 0;
   const std::int64_t threads =
       a.spread != 0 ? std::min<std::int64_t>(a.count, 1 << 24) * x.device().warp_width() : a.count;
-  launch.shape = elementwise_shape(x.device(), threads, 1);
+  launch.shape = elementwise_shape(threads, 1);
   return launch;
 }
 

@@ -11,8 +11,8 @@ void make(Tensor& out, MakeFamily family, int per_thread, std::uint64_t seed,
           std::uint64_t position, Arguments... arguments) {
   const Device device = out.device();
   std::byte* to = out.write(device.stream());
-  run(device, make_kernel(family, out.dtype()), elementwise_shape(device, out.count(), per_thread),
-      to, static_cast<Index>(out.count()), seed, position, arguments...);
+  run(device, make_kernel(family, out.dtype()), elementwise_shape(out.count(), per_thread), to,
+      static_cast<Index>(out.count()), seed, position, arguments...);
 }
 
 }  // namespace

@@ -36,8 +36,7 @@ void resize(KernelId kernel, const ops::Resizing& resizing, const Tensor& x, Ten
   const Device device = out.device();
   const std::byte* from = x.read(device.stream());
   std::byte* to = out.write(device.stream());
-  run(device, kernel, elementwise_shape(device, out.count(), 1), from, to,
-      describe(resizing, x, out));
+  run(device, kernel, elementwise_shape(out.count(), 1), from, to, describe(resizing, x, out));
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ void rope(const Tensor& in, Tensor& out, const ops::RopeArguments& arguments) {
   const std::byte* cosines = arguments.cosines->read(stream);
   const std::byte* sines = arguments.sines->read(stream);
   std::byte* target = out.write(stream);
-  run(device, norm_kernel(NormFamily::Rope, in.dtype()), elementwise_shape(device, in.count(), 4),
-      source, cosines, sines, target, walk<4>(pairs, {&x, &y, &tables, &rows}),
+  run(device, norm_kernel(NormFamily::Rope, in.dtype()), elementwise_shape(in.count(), 4), source,
+      cosines, sines, target, walk<4>(pairs, {&x, &y, &tables, &rows}),
       walk<2>(rest, {&rest_in, &rest_out}), static_cast<Index>(arguments.rotated * from[3]),
       static_cast<Index>(arguments.rotated * to[3]), parameters);
 }

@@ -121,7 +121,7 @@ class Sorter {
     }
     if (!partly) return;
     const auto cut = [&](std::size_t size, const std::byte* from, std::byte* to) {
-      run(device_, copy2d_kernel(size), elementwise_shape(device_, args_.rows * keep, 4), from, to,
+      run(device_, copy2d_kernel(size), elementwise_shape(args_.rows * keep, 4), from, to,
           static_cast<Index>(args_.rows), static_cast<Index>(keep), args_.cols,
           static_cast<Index>(keep));
     };

@@ -11,7 +11,7 @@ void unary(UnaryOp op, const Tensor& x, Tensor& out, double parameter) {
   std::byte* to = out.write(stream);
   const Weight weight = kernels::weight(op, x.dtype() == DType::F64);
   const auto plan =
-      make_plan<1>(device, x.shape(), x.count(), {Input{&x.layout(), from, size_of(x.dtype())}}, to,
+      make_plan<1>(x.shape(), x.count(), {Input{&x.layout(), from, size_of(x.dtype())}}, to,
                    size_of(out.dtype()), weight);
   const KernelId id = unary_kernel(op, x.dtype());
   if (gives_flag(op)) {

@@ -16,7 +16,7 @@ void where(const ops::Choice& choice, Tensor& out) {
   const std::byte* no = choice.no != nullptr ? choice.no->read(stream) : nullptr;
   std::byte* to = out.write(stream);
   const auto plan =
-      make_plan<3>(device, out.shape(), out.count(),
+      make_plan<3>(out.shape(), out.count(),
                    {Input{choice.condition_layout, mask, condition_size},
                     Input{choice.yes != nullptr ? choice.yes_layout : nullptr, yes, size},
                     Input{choice.no != nullptr ? choice.no_layout : nullptr, no, size}},
