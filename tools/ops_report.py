@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Makes docs/ops.md: which op takes which dtype on which device, with the worst error the tests have seen.
 
-  tools/ops_report.py [--ops OPS.json] [--check] [NAME=]FILE... > docs/ops.md
+  tools/ops_report.py [--tl TL] [--check] [NAME=]FILE... > docs/ops.md
   tools/ops_report.py --self-test
 
 FILE is what ops_tests wrote to TL_OPS_REPORT in one environment (build/<preset>/ops_report/<environment>.tsv): lines of
 op, dtype, kind of device and worst error in units of epsilon, separated by tabs; -1 means refused on purpose. NAME is the
-heading of its column; without it the file's name is. OPS.json is the output of `tl ops --json`: it gives the families
-and the dtypes that ops promise. --check fails when an op of it has a dtype that no environment has tested.
+heading of its column; without it the file's name is. TL is the program: `tl ops --json` gives the families and the
+dtypes that ops promise. --check fails when an op of it has a dtype that no environment has tested.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import collections
 import json
 import math
 import os
+import subprocess
 import sys
 import unittest
 
@@ -181,7 +182,7 @@ def main():
     if sys.argv[1:] == ["--self-test"]:
         unittest.main(argv=sys.argv[:1])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ops", help="output of tl ops --json")
+    parser.add_argument("--tl", help="the program, asked for its ops")
     parser.add_argument("--check", action="store_true", help="fail when a dtype of an op is not tested")
     parser.add_argument("files", nargs="+", metavar="[NAME=]FILE")
     options = parser.parse_args()
@@ -196,9 +197,8 @@ def main():
         reports.append((name, read_report(lines, path)))
         kernels.append((name, read_kernels(lines)))
     table = []
-    if options.ops:
-        with open(options.ops, encoding="utf-8") as file:
-            table = json.load(file)
+    if options.tl:
+        table = json.loads(subprocess.run([options.tl, "ops", "--json"], check=True, capture_output=True, text=True).stdout)
     columns = columns_of(reports)
     print(document(columns, table) + "\n" + kernel_table(kernels), end="")
     missing = untested(columns, table)

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
 
 namespace CLI {
 class App;
@@ -16,6 +18,10 @@ using Action = std::function<int()>;
 void add_devices(CLI::App& app, Action& chosen);
 void add_demo(CLI::App& app, Action& chosen);
 void add_demo_memory(CLI::App& demo, Action& chosen);
+void add_demo_tensors(CLI::App& demo, Action& chosen);
 void add_ops(CLI::App& app, Action& chosen);
+
+// --device: what Device::parse() takes, "auto" when it is not given.
+void add_device_option(CLI::App& command, const std::shared_ptr<std::string>& device);
 
 }  // namespace tl::cli

@@ -32,7 +32,6 @@ constexpr float kBefore = 1;
 constexpr float kWritten = 7;
 
 struct Options {
-  std::string device = "auto";
   std::uint64_t bytes = std::uint64_t{1} << 30;
   std::uint64_t clones = 1000;
 };
@@ -143,8 +142,8 @@ void tell(const Device& device, const Options& options) {
       format_bytes(trimmed));
 }
 
-int demo_memory(const Options& options) {
-  const Device device = Device::parse(options.device);
+int demo_memory(const std::string& name, const Options& options) {
+  const Device device = Device::parse(name);
   const MemoryInfo memory = device.memory_info();
   fmt::print("Tallow {} on {}: {} ({}), {} free of {}\n\n", version(), device.text(), device.name(),
              device.architecture(), format_bytes(memory.free), format_bytes(memory.total));
@@ -171,19 +170,11 @@ auto checked(const char* option, Parse&& parse) {
 }  // namespace
 
 void add_demo_memory(CLI::App& demo, Action& chosen) {
+  const auto device = std::make_shared<std::string>("auto");
   const auto options = std::make_shared<Options>();
   CLI::App& command = *demo.add_subcommand(
       "memory", "clone a tensor many times, write to one clone, give all back");
-  command
-      .add_option_function<std::string>(
-          "--device",
-          [options](const std::string& text) {
-            if (text != "auto") checked("--device", [&] { return DeviceLocation::parse(text); });
-            options->device = text;
-          },
-          "cpu, cuda:N, rocm:N, or auto for the best one there is")
-      ->type_name("D")
-      ->default_str("auto");
+  add_device_option(command, device);
   command
       .add_option_function<std::string>(
           "--bytes",
@@ -198,7 +189,9 @@ void add_demo_memory(CLI::App& demo, Action& chosen) {
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{10'000'000}))
       ->capture_default_str();
-  command.callback([options, &chosen] { chosen = [options] { return demo_memory(*options); }; });
+  command.callback([device, options, &chosen] {
+    chosen = [device, options] { return demo_memory(*device, *options); };
+  });
 }
 
 }  // namespace tl::cli

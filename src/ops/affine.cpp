@@ -14,12 +14,7 @@ void expect_numbers(std::string_view op, const Tensor& x, Scalar first, Scalar s
   if (x.dtype() == DType::Bool) {
     throw Error(ErrorKind::Unsupported, op, "needs a tensor of numbers, got ", x.dtype());
   }
-  for (const Scalar number : {first, second}) {
-    if (is_int(x.dtype()) && !number.is_integral()) {
-      throw Error(ErrorKind::BadArgument, op, number, " is not a whole number, and the tensor is ",
-                  x.dtype());
-    }
-  }
+  for (const Scalar number : {first, second}) ops::expect_whole(op, number, x.dtype());
 }
 
 }  // namespace
@@ -40,6 +35,8 @@ Tensor clamp(const Tensor& x, Scalar low, Scalar high) {
   expect_numbers("clamp", x, low, high);
   Tensor out = Tensor::uninitialized(x.shape(), x.dtype(), x.device());
   if (out.empty()) return out;
+  low = ops::saturated(low, x.dtype());
+  high = ops::saturated(high, x.dtype());
   if (out.location().is_cpu()) {
     cpu::clamp(x, out, low, high);
   } else {

@@ -5,6 +5,7 @@
 #include "ops/gpu/binary.h"
 #include "ops/rows.h"
 #include "tl/kernels/elementwise_ids.h"
+#include "tl/ops/create.h"
 #include "tl/ops/unary.h"
 
 namespace tl {
@@ -64,21 +65,51 @@ Tensor tensors(std::string_view what, BinaryOp op, const Tensor& a, const Tensor
 
 void expect_fitting(std::string_view what, BinaryOp op, const Tensor& x, Scalar value) {
   expect_taken(what, op, x.dtype());
-  if (is_int(x.dtype()) && !value.is_integral()) {
-    throw Error(ErrorKind::BadArgument, what, value, " is not a whole number, and the tensor is ",
-                x.dtype());
-  }
+  ops::expect_whole(what, value, x.dtype());
+}
+
+bool is_comparison(BinaryOp op) {
+  return op == BinaryOp::Eq || op == BinaryOp::Ne || op == BinaryOp::Lt || op == BinaryOp::Le;
+}
+
+// Of two different numbers.
+bool compares(BinaryOp op, std::int64_t a, std::int64_t b) {
+  return op == BinaryOp::Ne || (op != BinaryOp::Eq && a < b);
+}
+
+// Does an integer dtype not have that number?
+bool is_outside(Scalar number, DType dtype) {
+  return is_int(dtype) && ops::saturated(number, dtype).integer() != number.integer();
+}
+
+// What stands for such a number. Arithmetic wraps, so there its low bits do.
+Scalar stand_in(BinaryOp op, Scalar number, DType dtype) {
+  if (op == BinaryOp::Maximum || op == BinaryOp::Minimum) return ops::saturated(number, dtype);
+  if (op >= BinaryOp::LogicalAnd && op <= BinaryOp::LogicalXor) return 1;
+  return number;
 }
 
 Tensor number_last(std::string_view what, BinaryOp op, const Tensor& a, Scalar b) {
   expect_fitting(what, op, a, b);
   if (a.dtype() == DType::Bool) return number_last(what, op, a.reinterpret(DType::U8), b);
+  if (is_outside(b, a.dtype())) {
+    if (is_comparison(op)) {  // every element compares as 0 does
+      return full(a.shape(), compares(op, 0, b.integer()), DType::U8, a.device());
+    }
+    b = stand_in(op, b, a.dtype());
+  }
   return compute(op, a, &a.layout(), a, nullptr, b, a.shape());
 }
 
 Tensor number_first(std::string_view what, BinaryOp op, Scalar a, const Tensor& b) {
   expect_fitting(what, op, b, a);
   if (b.dtype() == DType::Bool) return number_first(what, op, a, b.reinterpret(DType::U8));
+  if (is_outside(a, b.dtype())) {
+    if (is_comparison(op)) {
+      return full(b.shape(), compares(op, a.integer(), 0), DType::U8, b.device());
+    }
+    a = stand_in(op, a, b.dtype());
+  }
   return compute(op, b, nullptr, b, &b.layout(), a, b.shape());
 }
 

@@ -4,6 +4,7 @@
 #include "ops/cpu/copy.h"
 #include "ops/gpu/copy.h"
 #include "ops/rows.h"
+#include "ops/write.h"
 
 namespace tl {
 namespace {
@@ -19,10 +20,29 @@ void copy_elements(const Tensor& in, Tensor& out) {
 }
 
 void check_part(std::string_view op, const Tensor& x, const Layout& part) {
-  const std::int64_t room = static_cast<std::int64_t>(x.memory().bytes() / size_of(x.dtype()));
-  if (part.offset() < 0 || part.offset() + part.extent() > room) {
+  const std::int64_t start = x.layout().offset();
+  if (part.offset() < start ||
+      !Layout(part.shape(), part.strides(), part.offset() - start).fits(x.layout().extent())) {
     throw Error(ErrorKind::BadArgument, op, "shape ", part.shape(), " with strides ",
-                part.strides(), " reaches outside the memory of shape ", x.shape());
+                part.strides(), " and offset ", part.offset(), " is no part of shape ", x.shape(),
+                " with strides ", x.strides(), " and offset ", start);
+  }
+}
+
+// Broadcast to the shape that is written.
+Tensor source_for(const Tensor& x, const Shape& shape, const Tensor& from) {
+  const Tensor source = from.shape() == shape ? from : from.broadcast_as(shape);
+  ops::expect_same_device("assign", x, source);
+  ops::expect_same_dtype("assign", x, source);
+  return source;
+}
+
+// There is something to fill.
+void fill_elements(Tensor& out, Scalar value) {
+  if (out.location().is_cpu()) {
+    cpu::fill(out, value);
+  } else {
+    gpu::fill(out, value);
   }
 }
 
@@ -50,7 +70,8 @@ Tensor flatten(const Tensor& x, std::int64_t first, std::int64_t last) {
   Shape shape;
   for (int d = 0; d < x.rank(); ++d) {
     if (d > from && d <= to) {
-      shape[from] *= x.shape()[d];
+      // Beside a size of 0 the others may be of any size.
+      shape[from] = element_count("flatten", {shape[from], x.shape()[d]});
     } else {
       shape.push_back(x.shape()[d]);
     }
@@ -83,34 +104,33 @@ Tensor to(const Tensor& x, const Device& device) {
   return Tensor::from_memory(std::move(there), x.dtype(), {x.shape(), x.strides(), 0});
 }
 
-void assign(Tensor& to, const Tensor& from) { assign_at(to, to.layout(), from); }
+// What is assigned may share memory with what it is assigned to: the reference that `source` has
+// keeps the old elements, and the write goes to new memory.
+
+void assign(Tensor& to, const Tensor& from) {
+  const Tensor source = source_for(to, to.shape(), from);
+  if (to.empty()) return;
+  ops::write_whole(to, [&](Tensor& target) { copy_elements(source, target); });
+}
 
 void assign_at(Tensor& x, const Layout& part, const Tensor& from) {
   check_part("assign", x, part);
-  const Tensor source = from.shape() == part.shape() ? from : from.broadcast_as(part.shape());
-  ops::expect_same_device("assign", x, source);
-  ops::expect_same_dtype("assign", x, source);
-  // `source` may share memory with `x`: its reference keeps the old bytes alive, and the write
-  // below then goes to new ones.
-  Tensor target = x.with_layout(part);
-  x.memory() = RawMemory();
-  copy_elements(source, target);
-  x.memory() = std::move(target.memory());
+  const Tensor source = source_for(x, part.shape(), from);
+  if (part.count() == 0) return;
+  ops::write_part(x, part, [&](Tensor& target) { copy_elements(source, target); });
 }
 
-void fill(Tensor& x, Scalar value) { fill_at(x, x.layout(), value); }
+void fill(Tensor& x, Scalar value) {
+  ops::expect_whole("fill", value, x.dtype());
+  if (x.empty()) return;
+  ops::write_whole(x, [&](Tensor& target) { fill_elements(target, value); });
+}
 
 void fill_at(Tensor& x, const Layout& part, Scalar value) {
   check_part("fill", x, part);
+  ops::expect_whole("fill", value, x.dtype());
   if (part.count() == 0) return;
-  Tensor target = x.with_layout(part);
-  x.memory() = RawMemory();
-  if (target.location().is_cpu()) {
-    cpu::fill(target, value);
-  } else {
-    gpu::fill(target, value);
-  }
-  x.memory() = std::move(target.memory());
+  ops::write_part(x, part, [&](Tensor& target) { fill_elements(target, value); });
 }
 
 namespace ops {

@@ -1,5 +1,4 @@
 #include "tl/ops/create.h"
-#include "tl/ops/indexing.h"
 
 #include <cmath>
 #include <limits>
@@ -79,6 +78,7 @@ constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
 }  // namespace
 
 Tensor full(const Shape& shape, Scalar value, DType dtype, const Device& device) {
+  ops::expect_whole("full", value, dtype);
   Tensor out = Tensor::uninitialized(shape, dtype, device);
   fill(out, value);
   return out;
@@ -111,6 +111,9 @@ Tensor linspace(double start, double end, std::int64_t count, DType dtype, const
     throw Error(ErrorKind::Unsupported, "linspace", "makes floats, not ", dtype);
   }
   if (count < 0) throw Error(ErrorKind::BadArgument, "linspace", "a count of ", count);
+  if (!std::isfinite(start) || !std::isfinite(end) || !std::isfinite(end - start)) {
+    throw Error(ErrorKind::BadArgument, "linspace", "from ", start, " to ", end);
+  }
   Tensor out = Tensor::uninitialized({count}, dtype, device);
   if (out.empty()) return out;
   if (device.is_cpu()) {
@@ -138,6 +141,7 @@ Tensor triu(const Tensor& x, std::int64_t diagonal) { return keep_band("triu", x
 Tensor one_hot(const Tensor& ids, std::int64_t depth, DType dtype, Scalar on, Scalar off) {
   if (depth < 0) throw Error(ErrorKind::BadArgument, "one_hot", "a depth of ", depth);
   ops::expect_index_dtype("one_hot", ids);
+  for (const Scalar number : {on, off}) ops::expect_whole("one_hot", number, dtype);
   Shape shape = ids.shape();
   shape.push_back(depth);
   return scatter(full(shape, off, dtype, ids.device()), -1, ids.unsqueeze(-1), on);

@@ -7,6 +7,7 @@
 #include "ops/gpu/indexing.h"
 #include "ops/indexing.h"
 #include "ops/rows.h"
+#include "ops/write.h"
 #include "tl/ops/copy.h"
 
 namespace tl {
@@ -133,19 +134,13 @@ enum class How : std::uint8_t { Set, Add };
 // Into a view of x; `p` holds the reference to whatever the sources share with it.
 void place(Tensor& x, const Layout& part, const Place& p, How how) {
   if (p.ids.empty()) return;
-  Tensor target = x.with_layout(part);
-  x.memory() = RawMemory();
-  try {
+  ops::write_part(x, part, [&](Tensor& target) {
     if (target.location().is_cpu()) {
       how == How::Set ? cpu::scatter(p, target) : cpu::scatter_add(p, target);
     } else {
       how == How::Set ? gpu::scatter(p, target) : gpu::scatter_add(p, target);
     }
-  } catch (...) {
-    x.memory() = std::move(target.memory());
-    throw;
-  }
-  x.memory() = std::move(target.memory());
+  });
 }
 
 void check_add_dtype(std::string_view op, const Tensor& x) {
@@ -189,7 +184,8 @@ void index_as(std::string_view op, Tensor& x, std::int64_t dim, const Tensor& id
   scatter_as(op, x, d, ids.with_layout(over), src, how);
 }
 
-Tensor filled(Scalar value, DType dtype, const Device& device) {
+Tensor filled(std::string_view op, Scalar value, DType dtype, const Device& device) {
+  ops::expect_whole(op, value, dtype);
   Tensor out = Tensor::uninitialized({}, dtype, device);
   fill(out, value);
   return out;
@@ -201,8 +197,8 @@ void scatter_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& s
   scatter_as("scatter", x, dim, ids, src, How::Set);
 }
 void scatter_set(Tensor& x, std::int64_t dim, const Tensor& ids, Scalar value) {
-  scatter_as("scatter", x, dim, ids, filled(value, x.dtype(), x.device()).broadcast_as(ids.shape()),
-             How::Set);
+  const Tensor one = filled("scatter", value, x.dtype(), x.device());
+  scatter_as("scatter", x, dim, ids, one.broadcast_as(ids.shape()), How::Set);
 }
 void scatter_add_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
   scatter_as("scatter_add", x, dim, ids, src, How::Add);
@@ -386,7 +382,7 @@ void assign_index(Tensor& x, std::span<const At> entries, const Tensor& value) {
 }
 
 void assign_index(Tensor& x, std::initializer_list<At> entries, Scalar value) {
-  assign_index(x, entries, filled(value, x.dtype(), x.device()));
+  assign_index(x, entries, filled("assign_index", value, x.dtype(), x.device()));
 }
 
 namespace ops {

@@ -169,6 +169,7 @@ Tensor pad(const Tensor& x, const Dims& before, const Dims& after, Scalar value)
     expect_not_negative("pad", before[d], after[d]);
     shape[d] = padded_size("pad", shape[d], before[d], after[d]);
   }
+  ops::expect_whole("pad", value, x.dtype());
   if (shape == x.shape()) return contiguous(x);
   Tensor out = like(x, shape);
   if (out.empty()) return out;

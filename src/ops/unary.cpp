@@ -10,6 +10,7 @@
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/create.h"
+#include "tl/ops/where.h"
 
 namespace tl {
 
@@ -83,9 +84,16 @@ Tensor round_even(const Tensor& x) { return apply_rounding(UnaryOp::RoundEven, x
 
 Tensor round_to(const Tensor& x, std::int64_t decimals) {
   ops::expect_float("round_to", x);
-  const double scale = std::pow(10.0, static_cast<double>(std::abs(decimals)));
+  if (size_of(x.dtype()) < 4) {  // 100 times an f16 leaves its digits behind
+    return to_dtype(round_to(to_dtype(x, DType::F32), decimals), x.dtype());
+  }
+  const int largest = x.dtype() == DType::F64 ? 308 : 38;  // power of ten that the dtype has
+  if (decimals < -largest) return where(isfinite(x), mul(x, 0), x);
+  const double scale = std::pow(10.0, std::abs(static_cast<double>(decimals)));
   if (decimals < 0) return mul(round(div(x, scale)), scale);
-  return div(round(mul(x, scale)), scale);
+  // A number whose product overflows is so large that it has no decimals.
+  const Tensor scaled = mul(x, scale);
+  return where(isfinite(scaled), div(round(scaled), scale), x);
 }
 
 Tensor relu(const Tensor& x) { return apply(UnaryOp::Relu, x); }

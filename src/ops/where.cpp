@@ -55,6 +55,7 @@ Tensor where(const Tensor& condition, const Tensor& yes, Scalar no) {
   const Shape shape = broadcast_shapes("where", condition.shape(), yes.shape());
   ops::expect_same_device("where", condition, yes);
   expect_condition("where", condition);
+  ops::expect_whole("where", no, yes.dtype());
   return compute(condition, &yes, nullptr, no, shape);
 }
 
@@ -62,6 +63,7 @@ Tensor where(const Tensor& condition, Scalar yes, const Tensor& no) {
   const Shape shape = broadcast_shapes("where", condition.shape(), no.shape());
   ops::expect_same_device("where", condition, no);
   expect_condition("where", condition);
+  ops::expect_whole("where", yes, no.dtype());
   return compute(condition, nullptr, &no, yes, shape);
 }
 
@@ -72,6 +74,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   }
   ops::expect_same_device("masked_fill", x, mask);
   expect_condition("masked_fill", mask);
+  ops::expect_whole("masked_fill", value, x.dtype());
   return compute(mask, nullptr, &x, value, x.shape());
 }
 

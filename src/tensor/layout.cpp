@@ -78,6 +78,25 @@ bool Layout::fits(std::int64_t room) const noexcept {
   return none || (!too_large && last < room);
 }
 
+bool Layout::overlaps() const noexcept {
+  if (count_ < 2) return false;
+  // From the narrowest stride on, each must step over all that the narrower ones reach.
+  Dims order;
+  for (int d = 0; d < rank(); ++d) {
+    if (shape_[d] > 1) order.push_back(d);
+  }
+  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return strides_[static_cast<int>(a)] < strides_[static_cast<int>(b)];
+  });
+  std::int64_t reach = 0;
+  for (const std::int64_t at : order) {
+    const int d = static_cast<int>(at);
+    if (strides_[d] <= reach) return true;
+    reach += (shape_[d] - 1) * strides_[d];
+  }
+  return false;
+}
+
 Layout Layout::transpose(int a, int b) const {
   Layout out = *this;
   std::swap(out.shape_[a], out.shape_[b]);

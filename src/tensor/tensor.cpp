@@ -17,6 +17,11 @@ std::uint64_t bytes_for(std::string_view op, const Shape& shape, DType dtype) {
 
 }  // namespace
 
+void detail::throw_ragged(std::int64_t size, std::int64_t first) {
+  throw Error(ErrorKind::ShapeMismatch, "tensor", "a row has ", size, " entries, the first ",
+              first);
+}
+
 Tensor Tensor::uninitialized(const Shape& shape, DType dtype, const Device& device) {
   RawMemory memory(device, bytes_for("tensor", shape, dtype));
   return {std::move(memory), dtype, Layout(shape)};
@@ -69,6 +74,13 @@ void Tensor::expect_one(std::string_view op) const {
   if (count() != 1) {
     throw Error(ErrorKind::ShapeMismatch, op, "needs one element, and shape ", shape(), " has ",
                 count());
+  }
+}
+
+void Tensor::expect_dims(std::string_view op, int wanted) const {
+  if (rank() != wanted) {
+    throw Error(ErrorKind::ShapeMismatch, op, "needs ", wanted, " dimensions, and shape ", shape(),
+                " has ", rank());
   }
 }
 

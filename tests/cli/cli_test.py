@@ -52,6 +52,7 @@ class Version(unittest.TestCase):
         text = "\n".join(logs)
         self.assertIn("libstdc++", text)  # the log is really there
         self.assertNotRegex(text, r"(?i)libcuda|nvrtc|amdhip|hiprtc|cublas|rocblas|simcuda|simhip|no-such-library")
+        self.assertNotRegex(text, r"libhwy")  # it would measure the clock for 4 ms
 
     def test_the_log_would_show_a_gpu_library(self):
         """The check above can fail: the same log of a command that looks for devices names the library it opens."""
@@ -213,6 +214,40 @@ class DemoMemory(unittest.TestCase):
         result = run("demo", "memory", "--device", "cuda", "--bytes", "4PiB", env=simulated("cuda"))
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"^tl: error: .*cuda:0 has no room for 4\.00 PiB")
+
+
+class DemoTensors(unittest.TestCase):
+    def demo(self, *arguments, env=None):
+        result = run("demo", "tensors", *arguments, env=env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def test_on_the_cpu(self):
+        text = self.demo()
+        self.assertIn("[[ 1.,  5.,  9.],\n [ 2.,  6., 10.]]\nTensor[[2, 3], f32]\n", text)
+        self.assertIn("48 B in use, for both", text)  # the view takes nothing
+        self.assertIn("memory of its own: 96 B in use, then 144 B", text)
+        self.assertIn("\n [-1., -1., -1., -1.],\n", text)
+        self.assertIn("\n[4., 5., 6., 7.]\n", text)  # the original has its row
+        self.assertTrue(text.endswith("everything was returned\n"), text)
+
+    def test_on_simulated_gpus(self):
+        # Up to the product of matrices, whose additions go in another order, the numbers are those of the CPU.
+        def numbers(text):
+            return re.findall(r"(?m)^ ?\[.*$", text.partition("softmax")[0])
+
+        here = self.demo()
+        for vendor in ("cuda", "rocm"):
+            with self.subTest(vendor=vendor):
+                there = self.demo(env=simulated(vendor))
+                self.assertIn(f" on {vendor}:0: ", there)
+                self.assertIn(f"Tensor[[64, 64], bf16, {vendor}:0]", there)
+                self.assertEqual(numbers(there), numbers(here))
+                self.assertTrue(there.endswith("everything was returned\n"), there)
+
+    def test_wrong_devices_are_refused(self):
+        self.assertEqual(run("demo", "tensors", "--device", "toaster").returncode, 2)
+        self.assertEqual(run("demo", "tensors", "--device", "cuda:0").returncode, 1)
 
 
 class Ops(unittest.TestCase):

@@ -110,6 +110,14 @@ TEST_P(Where, SaysWhatDoesNotFit) {
                "where: ", [&] { where(m, x, Tensor::zeros({3}, DType::F64, device())); });
   expect_error(ErrorKind::ShapeMismatch,
                "where: ", [&] { where(m, x, Tensor::zeros({2}, DType::F32, device())); });
+  const Tensor i = Tensor::zeros({3}, DType::I64, device());
+  for (const auto& action : {std::function<void()>([&] { where(m, i, 0.5); }),
+                             std::function<void()>([&] { where(m, 0.5, i); })}) {
+    expect_error(ErrorKind::BadArgument, "where: 0.5 is not a whole number, and the tensor is i64",
+                 action);
+  }
+  expect_error(ErrorKind::BadArgument, "masked_fill: 0.5 is not a whole number",
+               [&] { masked_fill(i, m, 0.5); });
   expect_error(ErrorKind::ShapeMismatch, "masked_fill: ", [&] {
     masked_fill(Tensor::zeros({1}, DType::F32, device()), m, 0);
   });

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/conformance.h"
+#include "tl/ops/affine.h"
 #include "tl/ops/table.h"
 #include "tl/ops/unary.h"
 
@@ -116,7 +117,7 @@ void check(const Case& c, DType dtype, const Pair& shapes, double low, double hi
   const Tensor y = c.op(arrange(a, dtype, one, device), arrange(b, dtype, two, device));
   EXPECT_TRUE(y.is_contiguous());
   expect_close(
-      c.name, y, c.flag ? DType::U8 : dtype, want, c.flag ? Bound{0} : bound_of(c, dtype),
+      {c.name, dtype}, y, c.flag ? DType::U8 : dtype, want, c.flag ? Bound{0} : bound_of(c, dtype),
       join(c.name, " ", dtype, " ", shapes.a, " and ", shapes.b, " ", name(one), " ", name(two)));
 }
 
@@ -175,6 +176,13 @@ TEST_P(Binary, NumbersStandOnEitherSide) {
   const Tensor x = contiguous_on({{2}, {1, 4}}, DType::F32, device());
   expect_close("operators", (2 * x + 1) / x - x, DType::F32, {{2}, {2, -1.75}}, {0});
   expect_close("operators", -x + 1.5 / x, DType::F32, {{2}, {0.5, -3.625}}, {0});
+  Tensor y = x;
+  y += x;
+  y *= 3;
+  y -= 2;
+  y /= 4.0;
+  expect_close("operators", y, DType::F32, {{2}, {1, 5.5}}, {0});
+  expect_close("operators", x, DType::F32, {{2}, {1, 4}}, {0});
 }
 
 TEST_P(Binary, WholeNumbersDivideAndWrap) {
@@ -202,6 +210,43 @@ TEST_P(Binary, WholeNumbersDivideAndWrap) {
   const Tensor e = Tensor::from<std::int64_t>({10, 3, 0, -5, -5, -1}, {6}, device());
   EXPECT_EQ(pow(d, e).to_vector<std::int64_t>(),
             (std::vector<std::int64_t>{1024, -8, 1, 1, -1, 0}));
+}
+
+// Arithmetic wraps; an order, an equality or a question goes by the number itself.
+TEST_P(Binary, NumbersOutsideTheDtypeAreOrderedByTheirValue) {
+  const Tensor x = Tensor::from<std::uint8_t>({0, 44, 255}, {3}, device());  // 300 wraps to 44
+  using Bytes = std::vector<std::uint8_t>;
+  const auto expect = [](const Tensor& got, const Bytes& want) {
+    EXPECT_EQ(got.to_vector<std::uint8_t>(), want);
+  };
+  expect(eq(x, 300), {0, 0, 0});
+  expect(eq(300, x), {0, 0, 0});
+  expect(ne(x, 300), {1, 1, 1});
+  expect(lt(x, 300), {1, 1, 1});
+  expect(le(x, -1), {0, 0, 0});
+  expect(gt(x, 300), {0, 0, 0});
+  expect(gt(x, -1), {1, 1, 1});
+  expect(ge(300, x), {1, 1, 1});
+  expect(lt(-1, x), {1, 1, 1});
+  expect(lt(300, x), {0, 0, 0});
+  expect(maximum(x, -1), {0, 44, 255});
+  expect(maximum(-300, x), {0, 44, 255});
+  expect(minimum(x, 300), {0, 44, 255});
+  expect(minimum(x, -1), {0, 0, 0});
+  expect(maximum(x, 300), {255, 255, 255});
+  expect(clamp(x, -5, 300), {0, 44, 255});
+  expect(clamp(x, 10, 1000), {10, 44, 255});
+  expect(logical_and(x, 256), {0, 1, 1});
+  expect(logical_xor(-256, x), {1, 0, 0});
+  expect(add(x, 300), {44, 88, 43});
+  const Tensor y = Tensor::from<std::int16_t>({-32768, 5}, {2}, device());
+  expect(eq(y, 32768), {0, 0});
+  expect(gt(y, -32769), {1, 1});
+  expect(le(y, 1 << 20), {1, 1});
+  EXPECT_EQ(clamp(y, -100000, 3).to_vector<std::int16_t>(), (std::vector<std::int16_t>{-32768, 3}));
+  const Tensor z = Tensor::from<std::uint32_t>({0, 4294967295U}, {2}, device());
+  expect(lt(z, std::int64_t{1} << 32), {1, 1});
+  expect(eq(z, -1), {0, 0});
 }
 
 TEST_P(Binary, BitsOfEveryIntegerDtype) {
@@ -262,7 +307,7 @@ TEST_P(Binary, NanInfinityAndSignedZeros) {
                    std::string(c.name));
     }
     for (const Case& c : kFlags) {
-      expect_close(c.name, c.op(s, t), DType::U8, combined(x, y, c.reference), {0},
+      expect_close({c.name, dtype}, c.op(s, t), DType::U8, combined(x, y, c.reference), {0},
                    std::string(c.name));
     }
   }
@@ -291,7 +336,7 @@ TEST_P(Binary, EveryDeviceGivesTheBitsOfTheCpu) {
       const Tensor there =
           c.op(contiguous_on(a, dtype, Device::cpu()), contiguous_on(b, dtype, Device::cpu()));
       const Tensor nan = isnan(there);
-      expect_equal(c.name, isnan(to(here, Device::cpu())), nan);
+      expect_equal({c.name, dtype}, isnan(to(here, Device::cpu())), nan);
       // NaN has no promised payload.
       const Host mask = host_of(nan);
       Host x = host_of(here), y = host_of(there);
@@ -328,8 +373,14 @@ TEST_P(Binary, FuzzedShapesAndLayouts) {
 TEST_P(Binary, BoolsAreComparedAndCombined) {
   const Tensor a = contiguous_on({{4}, {0, 0, 1, 1}}, DType::Bool, device());
   const Tensor b = contiguous_on({{4}, {0, 1, 0, 1}}, DType::Bool, device());
-  expect_close("logical_and", logical_and(a, b), DType::U8, {{4}, {0, 0, 0, 1}}, {0});
-  expect_close("eq", eq(a, b), DType::U8, {{4}, {1, 0, 0, 1}}, {0});
+  const auto check_flags = [](std::string_view op, const Tensor& got, std::vector<double> want) {
+    expect_close({op, DType::Bool}, got, DType::U8, {{4}, std::move(want)}, {0});
+  };
+  check_flags("logical_and", logical_and(a, b), {0, 0, 0, 1});
+  check_flags("logical_or", logical_or(a, b), {0, 1, 1, 1});
+  check_flags("logical_xor", logical_xor(a, b), {0, 1, 1, 0});
+  check_flags("eq", eq(a, b), {1, 0, 0, 1});
+  check_flags("ne", ne(a, b), {0, 1, 1, 0});
   expect_unsupported("add", DType::Bool, device(), [&] { add(a, b); });
 }
 

@@ -220,9 +220,9 @@ double smallest_normal(DType dtype) {
 
 }  // namespace
 
-void expect_close(std::string_view op, const Tensor& got, DType dtype, const Host& wanted,
+void expect_close(const Tested& op, const Tensor& got, DType dtype, const Host& wanted,
                   const Bound& bound, const std::string& what) {
-  const std::string about = join(op, " on ", got.location(), " ", what);
+  const std::string about = join(op.name, " on ", got.location(), " ", what);
   ASSERT_EQ(got.dtype(), dtype) << about;
   ASSERT_EQ(got.shape(), wanted.shape) << about;
   const Host have = host_of(got);
@@ -247,12 +247,12 @@ void expect_close(std::string_view op, const Tensor& got, DType dtype, const Hos
                                   << " (seed " << fuzz_seed() << ")";
     worst = std::max(worst, error);
   }
-  report().note(op, dtype, device_kind(got), worst);
+  report().note(op.name, op.operand.value_or(dtype), device_kind(got), worst);
 }
 
-void expect_equal(std::string_view op, const Tensor& got, const Tensor& wanted,
+void expect_equal(const Tested& op, const Tensor& got, const Tensor& wanted,
                   const std::string& what) {
-  const std::string about = join(op, " on ", got.location(), " ", what);
+  const std::string about = join(op.name, " on ", got.location(), " ", what);
   ASSERT_EQ(got.dtype(), wanted.dtype()) << about;
   ASSERT_EQ(got.shape(), wanted.shape()) << about;
   std::vector<std::byte> a(got.size_bytes()), b(wanted.size_bytes());
@@ -265,7 +265,7 @@ void expect_equal(std::string_view op, const Tensor& got, const Tensor& wanted,
              << ", wanted " << host_of(wanted).values[i / each];
     }
   }
-  report().note(op, got.dtype(), device_kind(got), 0);
+  report().note(op.name, op.operand.value_or(got.dtype()), device_kind(got), 0);
 }
 
 void expect_unsupported(std::string_view op, DType dtype, const Device& device,

@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -67,13 +69,25 @@ struct Bound {
   double scale = 0;
 };
 
+// What a result is recorded under: the op, and the dtype of its first tensor where that is not the
+// dtype of the result: {"eq", dtype}.
+struct Tested {
+  template <class Text>
+    requires std::convertible_to<const Text&, std::string_view>
+  Tested(const Text& op) : name(op) {}  // NOLINT(google-explicit-constructor): an op is enough
+  Tested(std::string_view op, DType dtype) : name(op), operand(dtype) {}
+
+  std::string_view name;
+  std::optional<DType> operand;
+};
+
 // Compares shape, dtype and every element. NaN matches NaN only, infinity itself only. Keeps the
-// worst error seen for (op, dtype of the result, device). A result beyond the dtype's range must be
-// what convert() makes of it.
-void expect_close(std::string_view op, const Tensor& got, DType dtype, const Host& wanted,
+// worst error seen for (op, dtype, device). A result beyond the dtype's range must be what
+// convert() makes of it.
+void expect_close(const Tested& op, const Tensor& got, DType dtype, const Host& wanted,
                   const Bound& bound, const std::string& what = {});
 // The same bits.
-void expect_equal(std::string_view op, const Tensor& got, const Tensor& wanted,
+void expect_equal(const Tested& op, const Tensor& got, const Tensor& wanted,
                   const std::string& what = {});
 
 // Notes that an op refuses a dtype on purpose (for the table), having seen it do so.

@@ -29,6 +29,20 @@ TEST_P(Create, FillsEveryDtype) {
   }
 }
 
+TEST_P(Create, IntegersAreMadeFromWholeNumbers) {
+  expect_error(ErrorKind::BadArgument, "full: 0.5 is not a whole number, and the tensor is i32",
+               [&] { full({2}, 0.5, DType::I32, device()); });
+  expect_error(ErrorKind::BadArgument,
+               "full: ", [&] { full_like(Tensor::zeros({0}, DType::U8, device()), 1.5); });
+  const Tensor ids = Tensor::zeros({2}, DType::I64, device());
+  expect_error(ErrorKind::BadArgument, "one_hot: 0.5 is not a whole number",
+               [&] { one_hot(ids, 3, DType::I32, 0.5, 0); });
+  expect_close("full", full({2}, 3.0, DType::I16, device()), DType::I16, {{2}, {3, 3}}, {0});
+  const std::uint64_t huge = std::numeric_limits<std::uint64_t>::max();
+  expect_close("full", full({1}, huge, DType::F32, device()), DType::F32, {{1}, {0x1p64}}, {0});
+  expect_error(ErrorKind::BadArgument, "full: ", [&] { full({1}, huge, DType::I64, device()); });
+}
+
 TEST_P(Create, CountsForwardAndBackward) {
   for (const DType dtype : kNumbers) {
     expect_close("arange", arange(5, dtype, device()), dtype, {{5}, {0, 1, 2, 3, 4}}, {0});
@@ -64,6 +78,10 @@ TEST_P(Create, SpacesEvenly) {
   }
   expect_close("linspace", linspace(3, 9, 1, DType::F32, device()), DType::F32, {{1}, {3}}, {0});
   EXPECT_EQ(linspace(3, 9, 0, DType::F32, device()).count(), 0);
+  expect_error(ErrorKind::BadArgument, "linspace: a count of -1",
+               [&] { linspace(0, 1, -1, DType::F32, device()); });
+  expect_error(ErrorKind::BadArgument, "linspace: from -1e+308 to 1e+308",
+               [&] { linspace(-1e308, 1e308, 3, DType::F64, device()); });
 }
 
 TEST_P(Create, TrianglesAndDiagonals) {
@@ -96,7 +114,7 @@ TEST_P(Create, TrianglesAndDiagonals) {
 TEST_P(Create, OneHotRows) {
   for (const DType ids : kInts) {
     const Tensor x = contiguous_on({{3}, {1, 0, 2}}, ids, device());
-    expect_close("one_hot", one_hot(x, 3, DType::F32), DType::F32,
+    expect_close({"one_hot", ids}, one_hot(x, 3, DType::F32), DType::F32,
                  {{3, 3}, {0, 1, 0, 1, 0, 0, 0, 0, 1}}, {0});
     expect_error(ErrorKind::InvalidIndex, "index 2 is outside a dimension of size 2", [&] {
       one_hot(x, 2, DType::F32);

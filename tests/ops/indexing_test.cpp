@@ -623,8 +623,8 @@ TEST_P(Indexing, NonzeroListsTheIndicesOfEveryDtype) {
       ++want.shape[0];
     });
     for (const Arrangement how : kArrangements) {
-      expect_close("nonzero", nonzero(arrange(x, dtype, how, device())), DType::I64, want, {0},
-                   describe("nonzero", dtype, x.shape, how));
+      expect_close({"nonzero", dtype}, nonzero(arrange(x, dtype, how, device())), DType::I64, want,
+                   {0}, describe("nonzero", dtype, x.shape, how));
     }
   }
 }
@@ -742,6 +742,22 @@ TEST_P(Indexing, NoOpCopiesToTheHostOrWaits) {
   EXPECT_EQ(after.uploads, before.uploads);
   EXPECT_EQ(after.downloads, before.downloads);
   EXPECT_EQ(after.synchronizations, before.synchronizations);
+}
+
+TEST_P(Indexing, AWriteIntoASharedViewTakesMemoryForTheViewAlone) {
+  const Tensor x = Tensor::zeros({64, 64}, DType::F32, device());
+  const Tensor ids = Tensor::from<std::int64_t>({1}, {1}, device());
+  Tensor view = x.narrow(0, 3, 2);
+  index_add_set(view, 0, ids, contiguous_on(uniform({1, 64}, 1, 1, 40), DType::F32, device()));
+  EXPECT_EQ(view.memory().bytes(), 2 * 64 * sizeof(float));
+  Host want{{2, 64}, std::vector<double>(128)};
+  std::fill(want.values.begin() + 64, want.values.end(), 1);
+  expect_close("index_add", view, DType::F32, want, {0});
+  Tensor rows = x.narrow(0, 3, 2);
+  assign_index(rows, {0, At::range(1, 3)}, 5);
+  EXPECT_EQ(rows.memory().bytes(), 2 * 64 * sizeof(float));
+  EXPECT_EQ(host_of(rows).values[2], 5);
+  expect_close("assign", x, DType::F32, {{64, 64}, std::vector<double>(64 * 64)}, {0});
 }
 
 TEST_P(Indexing, TheTableCallsThem) {

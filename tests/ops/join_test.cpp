@@ -337,6 +337,29 @@ TEST_P(Join, SliceSetWritesAPartAndReadsOldValues) {
   }
 }
 
+TEST_P(Join, SliceScatterWritesAlongEachDimensionAndLeavesWhatFollows) {
+  const Host x = uniform({4, 5, 6}, 0, 1, 12);
+  const Tensor on = contiguous_on(x, DType::F32, device());
+  for (int d = 0; d < 3; ++d) {
+    Shape part = x.shape;
+    part[d] = 2;
+    const Host src = uniform(part, 2, 3, 13);
+    for (const Arrangement how : kArrangements) {
+      Host want = rounded(x, DType::F32);
+      std::size_t i = 0;
+      mapped(src, part, [&](Dims at) -> std::optional<Dims> {
+        at[d] += 1;
+        want.values[static_cast<std::size_t>((at[0] * 5 + at[1]) * 6 + at[2])] =
+            static_cast<float>(src.values[i++]);
+        return std::nullopt;
+      });
+      const Tensor got = slice_scatter(on, arrange(src, DType::F32, how, device()), d, 1);
+      EXPECT_TRUE(got.is_contiguous());
+      expect_close("slice_scatter", got, DType::F32, want, {0}, join("dim ", d, " ", name(how)));
+    }
+  }
+}
+
 TEST_P(Join, WrongArgumentsAreRefusedWithTheirShapes) {
   const Tensor x = Tensor::zeros({4, 3}, DType::F32, device());
   const Tensor y = Tensor::zeros({4, 2}, DType::F32, device());
@@ -359,6 +382,17 @@ TEST_P(Join, WrongArgumentsAreRefusedWithTheirShapes) {
                [&] { pad_reflect(x, 0, 4, 0); });
   expect_error(ErrorKind::BadArgument, "pad_with_zeros: a padding of -1 and 0 is negative",
                [&] { pad_with_zeros(x, 0, -1, 0); });
+  expect_error(ErrorKind::BadArgument, "pad: 0.5 is not a whole number, and the tensor is u8",
+               [&] { pad(Tensor::zeros({2}, DType::U8, device()), {1}, {1}, 0.5); });
+  expect_error(ErrorKind::BadArgument, "cat: dim 2 is outside shape (4, 3)", [&] { cat({x}, 2); });
+  expect_error(ErrorKind::BadArgument, "stack: the list is empty",
+               [&] { stack(std::span<const Tensor>(), 0); });
+  expect_error(ErrorKind::BadArgument, "meshgrid: the list is empty",
+               [&] { meshgrid(std::span<const Tensor>()); });
+  expect_error(ErrorKind::BadArgument, "slice_scatter: dim 0 is outside shape ()",
+               [&] { slice_scatter(x.get(0).get(0), x.get(0).get(0), 0, 0); });
+  expect_error(ErrorKind::BadArgument, "reach outside dimension 0 of shape (4, 3)",
+               [&] { slice_scatter(x, x, 0, std::numeric_limits<std::int64_t>::max()); });
   expect_error(ErrorKind::Overflow, "pad",
                [&] { pad(x, {std::numeric_limits<std::int64_t>::max(), 0}, {0, 0}); });
   expect_error(ErrorKind::BadArgument, "flip: dims (0, -2) name a dimension",

@@ -133,7 +133,7 @@ TEST_P(Norm, LayerNormGoesOverSeveralDimensions) {
                   dtype,
                   reference(rounded(values, dtype), 20, w, b, 1e-5, true,
                             [](std::int64_t, std::int64_t i) { return i; }));
-      expect_norm("layer_norm", layer_norm_over(x, {3, 4, 5}), dtype,
+      expect_norm("layer_norm_over", layer_norm_over(x, {3, 4, 5}), dtype,
                   reference(rounded(values, dtype), 60, {{0}, {}}, {{0}, {}}, 1e-5, true,
                             [](std::int64_t, std::int64_t i) { return i; }));
     }

@@ -317,11 +317,12 @@ TEST_P(Reduce, FindsTheSmallestAndLargestAndWhereTheyAre) {
               groups, [&](const auto& v) { return static_cast<double>(place_of(v, better)); });
         };
         if (c.dims.size() == 1) {
-          expect_close("argmin", argmin(x, c.dims[0]), DType::U32, index(least), {0}, what);
-          expect_close("argmax", argmax(x, c.dims[0]), DType::U32, index(most), {0}, what);
+          expect_close({"argmin", dtype}, argmin(x, c.dims[0]), DType::U32, index(least), {0},
+                       what);
+          expect_close({"argmax", dtype}, argmax(x, c.dims[0]), DType::U32, index(most), {0}, what);
         } else if (c.dims.size() == c.shape.size()) {
-          expect_close("argmin", argmin_all(x), DType::U32, index(least), {0}, what);
-          expect_close("argmax", argmax_all(x), DType::U32, index(most), {0}, what);
+          expect_close({"argmin", dtype}, argmin_all(x), DType::U32, index(least), {0}, what);
+          expect_close({"argmax", dtype}, argmax_all(x), DType::U32, index(most), {0}, what);
         }
       }
     }
@@ -383,16 +384,16 @@ TEST_P(Reduce, AllAnyAndCountTakeEveryDtype) {
       const Arrangement how = kArrangements[static_cast<std::size_t>(values.count()) % 4];
       const Tensor x = arrange(values, dtype, how, device());
       const std::string what = describe("", dtype, c.shape, how) + c.dims.text();
-      expect_close("all", all(x, c.dims), DType::U8,
+      expect_close({"all", dtype}, all(x, c.dims), DType::U8,
                    for_each_group(groups, [&](const auto& v) { return zeros(v) == 0 ? 1 : 0; }),
                    {0}, what);
-      expect_close("any", any(x, c.dims), DType::U8,
+      expect_close({"any", dtype}, any(x, c.dims), DType::U8,
                    for_each_group(groups,
                                   [&](const auto& v) {
                                     return zeros(v) < static_cast<std::ptrdiff_t>(v.size()) ? 1 : 0;
                                   }),
                    {0}, what);
-      expect_close("count_nonzero", count_nonzero(x, c.dims), DType::I64,
+      expect_close({"count_nonzero", dtype}, count_nonzero(x, c.dims), DType::I64,
                    for_each_group(groups,
                                   [&](const auto& v) {
                                     return static_cast<double>(v.size()) -

@@ -65,7 +65,7 @@ Sorted reference(const Host& x, int dim, bool descending, std::int64_t keep = -1
 void expect_sorted(std::string_view op, const std::pair<Tensor, Tensor>& got, DType dtype,
                    const Sorted& want, const std::string& what) {
   expect_close(op, got.first, dtype, want.values, {0}, what);
-  expect_close(op, got.second, DType::U32, want.indices, {0}, what);
+  expect_close({op, dtype}, got.second, DType::U32, want.indices, {0}, what);
   EXPECT_TRUE(got.first.is_contiguous() && got.second.is_contiguous());
 }
 

@@ -255,18 +255,22 @@ TEST_P(Unary, AsksAboutEveryKindOfNumber) {
   for (const DType dtype : kFloats) {
     const bool f8 = dtype == DType::F8E4M3;  // has no infinity
     const Tensor t = contiguous_on(x, dtype, device());
-    expect_close("isnan", isnan(t), DType::U8, {{5}, {0, 0, 1, 0, 0}}, {0});
-    expect_close("isinf", isinf(t), DType::U8, {{5}, {0, 0, 0, f8 ? 0.0 : 1, f8 ? 0.0 : 1}}, {0});
-    expect_close("isfinite", isfinite(t), DType::U8, {{5}, {1, 1, 0, f8 ? 1.0 : 0, f8 ? 1.0 : 0}},
-                 {0});
-    expect_close("logical_not", logical_not(t), DType::U8, {{5}, {1, 0, 0, 0, 0}}, {0});
+    expect_close({"isnan", dtype}, isnan(t), DType::U8, {{5}, {0, 0, 1, 0, 0}}, {0});
+    expect_close({"isinf", dtype}, isinf(t), DType::U8,
+                 {{5}, {0, 0, 0, f8 ? 0.0 : 1, f8 ? 0.0 : 1}}, {0});
+    expect_close({"isfinite", dtype}, isfinite(t), DType::U8,
+                 {{5}, {1, 1, 0, f8 ? 1.0 : 0, f8 ? 1.0 : 0}}, {0});
+    expect_close({"logical_not", dtype}, logical_not(t), DType::U8, {{5}, {1, 0, 0, 0, 0}}, {0});
   }
   for (const DType dtype : kInts) {
     const Tensor t = contiguous_on({{3}, {0, 1, 7}}, dtype, device());
-    expect_close("isnan", isnan(t), DType::U8, {{3}, {0, 0, 0}}, {0});
-    expect_close("isfinite", isfinite(t), DType::U8, {{3}, {1, 1, 1}}, {0});
-    expect_close("logical_not", logical_not(t), DType::U8, {{3}, {1, 0, 0}}, {0});
+    expect_close({"isnan", dtype}, isnan(t), DType::U8, {{3}, {0, 0, 0}}, {0});
+    expect_close({"isinf", dtype}, isinf(t), DType::U8, {{3}, {0, 0, 0}}, {0});
+    expect_close({"isfinite", dtype}, isfinite(t), DType::U8, {{3}, {1, 1, 1}}, {0});
+    expect_close({"logical_not", dtype}, logical_not(t), DType::U8, {{3}, {1, 0, 0}}, {0});
   }
+  const Tensor flags = contiguous_on({{2}, {0, 1}}, DType::Bool, device());
+  expect_close({"logical_not", DType::Bool}, logical_not(flags), DType::U8, {{2}, {1, 0}}, {0});
 }
 
 TEST_P(Unary, ZerosKeepTheirSign) {
@@ -293,6 +297,24 @@ TEST_P(Unary, RoundsToDecimals) {
   const Tensor x = contiguous_on({{4}, {1.25, -1.35, 1234.5, 0}}, DType::F64, device());
   expect_close("round_to", round_to(x, 1), DType::F64, {{4}, {1.3, -1.4, 1234.5, 0}}, {1});
   expect_close("round_to", round_to(x, -2), DType::F64, {{4}, {0, 0, 1200, 0}}, {1});
+  for (const DType dtype : kFloats) {
+    // 25.17 times 100 has more digits than the small floats; 440 times 10 is more than f8 has.
+    const Host y = rounded({{3}, {25.17, -1.5, dtype == DType::F8E4M3 ? 440.0 : 30000.0}}, dtype);
+    Host want = y;
+    for (double& v : want.values) v = std::round(v * 100) / 100;
+    expect_close("round_to", round_to(contiguous_on(y, dtype, device()), 2), dtype,
+                 rounded(want, dtype), {1});
+    // More decimals than there are digits change nothing, and none of the digits leaves nothing.
+    const Host all{{4}, {1.5, -0.25, 0, kNaN}};
+    const Tensor t = contiguous_on(all, dtype, device());
+    constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+    expect_close("round_to", round_to(t, kMost), dtype, all, {0});
+    expect_close("round_to", round_to(t, 40), dtype, all, {0});
+    expect_close("round_to", round_to(t, -40), dtype, {{4}, {0, 0, 0, kNaN}}, {0});
+    expect_close("round_to", round_to(t, -kMost - 1), dtype, {{4}, {0, 0, 0, kNaN}}, {0});
+  }
+  const Tensor large = contiguous_on({{3}, {1e30, kInf, -kInf}}, DType::F32, device());
+  expect_equal("round_to", round_to(large, 10), large);
   expect_unsupported("round_to", DType::I32, device(),
                      [&] { round_to(Tensor::zeros({2}, DType::I32, device()), 1); });
 }

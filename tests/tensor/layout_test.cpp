@@ -309,5 +309,19 @@ TEST(Layout, FitsIsSafeToAskOfAnything) {
   EXPECT_TRUE(Layout({0, kMost}, {kMost, kMost}, 0).fits(0));
 }
 
+TEST(Layout, OverlapsWhereElementsShareAPlace) {
+  const Layout x({4, 6});
+  EXPECT_FALSE(Layout().overlaps());
+  EXPECT_FALSE(x.overlaps());
+  EXPECT_FALSE(x.transpose(0, 1).overlaps());
+  EXPECT_FALSE(x.narrow(1, 2, 3).step(1, 2).transpose(0, 1).overlaps());
+  EXPECT_FALSE(x.diagonal(0, 1, 1).overlaps());
+  EXPECT_FALSE(x.unfold(1, 2, 2).overlaps());
+  EXPECT_FALSE(Layout({1}).broadcast_to({1, 1}).overlaps());
+  EXPECT_FALSE(Layout({3, 0}, {0, 0}, 0).overlaps());
+  EXPECT_TRUE(Layout({6}).broadcast_to({4, 6}).overlaps());
+  EXPECT_TRUE(x.unfold(1, 3, 2).overlaps());
+}
+
 }  // namespace
 }  // namespace tl

@@ -42,6 +42,34 @@ TEST_P(Tensors, KeepTheValuesTheyAreMadeFrom) {
   EXPECT_EQ(Tensor::from<double>({2.5}, {}, device()).item<double>(), 2.5);
 }
 
+TEST_P(Tensors, AreMadeFromVectorsOfVectorsAndReadBackAsThem) {
+  using Rows = std::vector<std::vector<float>>;
+  using Planes = std::vector<Rows>;
+  const Rows rows{{1, 2, 3}, {4, 5, 6}};
+  const Tensor x = Tensor::from(rows, device());
+  EXPECT_EQ(x.shape(), (Shape{2, 3}));
+  EXPECT_EQ(x.to_vector<float>(), (Floats{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(x.to_vector2<float>(), rows);
+  EXPECT_EQ(x.t().to_vector2<float>(), (Rows{{1, 4}, {2, 5}, {3, 6}}));
+  const Planes planes{{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}, {{9, 10}, {11, 12}}};
+  const Tensor y = Tensor::from(planes, device());
+  EXPECT_EQ(y.shape(), (Shape{3, 2, 2}));
+  EXPECT_EQ(y.to_vector3<float>(), planes);
+  EXPECT_EQ(Tensor::from(std::vector<Planes>{planes, planes}, device()).shape(),
+            (Shape{2, 3, 2, 2}));
+  EXPECT_EQ(Tensor::from(Rows{}, device()).shape(), (Shape{0, 0}));
+  EXPECT_EQ(Tensor::from(Rows{{}, {}}, device()).shape(), (Shape{2, 0}));
+  EXPECT_EQ(Tensor::from(Rows{{}, {}}, device()).to_vector2<float>(), (Rows{{}, {}}));
+  expect_error(ErrorKind::ShapeMismatch, "tensor: a row has 1 entries, the first 2",
+               [&] { Tensor::from(Rows{{1, 2}, {3}}, device()); });
+  expect_error(ErrorKind::ShapeMismatch, "tensor: a row has 2 entries, the first 0",
+               [&] { Tensor::from(Planes{{}, {{1}, {2}}}, device()); });
+  expect_error(ErrorKind::ShapeMismatch, "to_vector2: needs 2 dimensions, and shape (3, 2, 2) has",
+               [&] { y.to_vector2<float>(); });
+  expect_error(ErrorKind::ShapeMismatch, "to_vector3", [&] { x.to_vector3<float>(); });
+  expect_error(ErrorKind::DTypeMismatch, "the tensor is f32", [&] { x.to_vector2<double>(); });
+}
+
 TEST_P(Tensors, ZerosAreZeroInEveryDtype) {
   for (const DType dtype : kDTypes) {
     const Host host = host_of(Tensor::zeros({3, 5}, dtype, device()));
@@ -110,6 +138,16 @@ TEST_P(Tensors, AnswerForADimensionFromEitherEnd) {
   expect_error(ErrorKind::BadArgument, "dim: dim 2 is outside shape (2, 3)", [&] { x.dim(2); });
 }
 
+TEST_P(Tensors, UnpackTheirSizesWhenTheRankIsRight) {
+  const auto [planes, rows, columns] = counting({4, 2, 3}).dims<3>();
+  EXPECT_EQ(planes, 4);
+  EXPECT_EQ(rows, 2);
+  EXPECT_EQ(columns, 3);
+  EXPECT_TRUE(counting({}).dims<0>().empty());
+  expect_error(ErrorKind::ShapeMismatch, "dims: needs 2 dimensions, and shape (4, 2, 3) has 3",
+               [&] { counting({4, 2, 3}).dims<2>(); });
+}
+
 TEST_P(Tensors, ReadsCheckTheDtypeAndTheCount) {
   const Tensor x = counting({2, 2});
   expect_error(ErrorKind::DTypeMismatch, "to_vector: the tensor is f32, not f64",
@@ -133,6 +171,10 @@ TEST_P(Tensors, GiveTheirOneElementInAnyDtype) {
                 .item()
                 .integer(),
             1);
+  EXPECT_TRUE(
+      Tensor::from_bytes(std::as_bytes(std::span(seven)), DType::Bool, {1}, device()).item<bool>());
+  expect_error(ErrorKind::DTypeMismatch, "item: the tensor is u8, not bool",
+               [&] { Tensor::from<std::uint8_t>({1}, {1}, device()).item<bool>(); });
 }
 
 // ---- views
@@ -403,6 +445,12 @@ TEST(Scalars, KeepWhatWasWritten) {
   EXPECT_EQ(Scalar(true).integer(), 1);
   EXPECT_EQ(Scalar(300).to<std::uint8_t>(), convert<std::uint8_t>(std::int64_t{300}));
   EXPECT_EQ(join(Scalar(3), " ", Scalar(2.5)), "3 2.5");
+  // Beyond 63 bits: a number of about that size, not a negative one.
+  const Scalar huge = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_FALSE(huge.is_integral());
+  EXPECT_EQ(huge.real(), 0x1p64);
+  EXPECT_EQ(huge.to<float>(), 0x1p64F);
+  EXPECT_EQ(Scalar(std::uint64_t{1} << 62).integer(), std::int64_t{1} << 62);
   expect_error(ErrorKind::BadArgument, "scalar: 0.5 is not an integer of 64 bits",
                [] { static_cast<void>(Scalar(0.5).integer()); });
 }

@@ -111,5 +111,9 @@ inline Tensor& operator+=(Tensor& a, const Tensor& b) { return a = add(a, b); }
 inline Tensor& operator-=(Tensor& a, const Tensor& b) { return a = sub(a, b); }
 inline Tensor& operator*=(Tensor& a, const Tensor& b) { return a = mul(a, b); }
 inline Tensor& operator/=(Tensor& a, const Tensor& b) { return a = div(a, b); }
+inline Tensor& operator+=(Tensor& a, Scalar b) { return a = add(a, b); }
+inline Tensor& operator-=(Tensor& a, Scalar b) { return a = sub(a, b); }
+inline Tensor& operator*=(Tensor& a, Scalar b) { return a = mul(a, b); }
+inline Tensor& operator/=(Tensor& a, Scalar b) { return a = div(a, b); }
 
 }  // namespace tl

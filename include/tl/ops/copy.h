@@ -24,9 +24,13 @@ Tensor to_dtype(const Tensor& x, DType dtype);
 Tensor to(const Tensor& x, const Device& device);
 
 // Writes `from`, broadcast to the shape of `to`, into the elements that `to` addresses. Only `to`
-// changes: tensors that shared its memory keep their values. Same dtype and device.
+// changes: tensors that shared its memory keep it and their values, and `to` goes to new memory,
+// contiguous and no larger than itself. Same dtype and device.
 void assign(Tensor& to, const Tensor& from);
-// The same into a part of `x` given as a view of it: part = x.narrow(0, 2, 3).layout().
+// The same into a part of `x`: part = x.layout().narrow(0, 2, 3). The layout of a view of x does as
+// well, but a view that still lives shares the memory, and the write then goes to new memory. That
+// holds what lies between the first and the last element of `x`. A broadcast `x` has too few places
+// for this; write to its copy().
 void assign_at(Tensor& x, const Layout& part, const Tensor& from);
 void fill(Tensor& x, Scalar value);
 void fill_at(Tensor& x, const Layout& part, Scalar value);

@@ -32,6 +32,10 @@ class Layout {
   // Does every element lie inside memory for `room` elements? Safe to ask of any sizes and strides;
   // false for negative ones and for more elements than 63 bits count.
   bool fits(std::int64_t room) const noexcept;
+  // May two elements lie in one place, as they do in a broadcast dimension or in windows? Never
+  // false when they do; layouts made by views from a contiguous one are judged exactly unless
+  // windows are cut again.
+  bool overlaps() const noexcept;
 
   Layout transpose(int a, int b) const;
   Layout permute(const Dims& order) const;

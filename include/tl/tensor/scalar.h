@@ -17,9 +17,10 @@ class Scalar {
     requires std::is_arithmetic_v<T>
   constexpr Scalar(T value) noexcept {  // NOLINT(google-explicit-constructor): numbers pass as is
     if constexpr (std::is_integral_v<T>) {
-      integer_ = static_cast<std::int64_t>(value);
       real_ = static_cast<double>(value);
-      is_integer_ = true;
+      integer_ = static_cast<std::int64_t>(value);
+      // What 64 bits with a sign do not hold goes on as the real number closest to it.
+      is_integer_ = std::is_signed_v<T> || integer_ >= 0;
     } else {
       real_ = static_cast<double>(value);
     }

@@ -6,6 +6,7 @@
 // may have to copy is a function in tl/ops/.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -24,6 +25,37 @@
 #include "tl/tensor/scalar.h"
 
 namespace tl {
+
+namespace detail {
+
+// Vectors of vectors: what they hold, how deep, and their values in row-major order.
+template <class T>
+struct Nested {
+  using Element = T;
+  static constexpr int kDepth = 0;
+};
+template <class T>
+struct Nested<std::vector<T>> {
+  using Element = typename Nested<T>::Element;
+  static constexpr int kDepth = Nested<T>::kDepth + 1;
+};
+
+[[noreturn]] void throw_ragged(std::int64_t size, std::int64_t first);
+
+template <class T, class Element>
+void append_nested(const std::vector<T>& values, int depth, Shape& shape,
+                   std::vector<Element>& out) {
+  const auto size = static_cast<std::int64_t>(values.size());
+  if (shape.size() == depth) shape.push_back(size);
+  if (shape[depth] != size) throw_ragged(size, shape[depth]);
+  if constexpr (Nested<T>::kDepth == 0) {
+    out.insert(out.end(), values.begin(), values.end());
+  } else {
+    for (const T& part : values) append_nested(part, depth + 1, shape, out);
+  }
+}
+
+}  // namespace detail
 
 class Tensor {
  public:
@@ -54,6 +86,18 @@ class Tensor {
     return from(std::span<const T>(values), Shape{static_cast<std::int64_t>(values.size())},
                 device);
   }
+  // Vectors of vectors, as deep as wanted: a dimension each. Throws ShapeMismatch for rows of
+  // different lengths.
+  template <class T>
+  static Tensor from(const std::vector<std::vector<T>>& nested,
+                     const Device& device = Device::cpu()) {
+    using Outer = detail::Nested<std::vector<std::vector<T>>>;
+    Shape shape;
+    std::vector<typename Outer::Element> values;
+    detail::append_nested(nested, 0, shape, values);
+    while (shape.size() < Outer::kDepth) shape.push_back(0);  // nothing says how long a row is
+    return from(values, shape, device);
+  }
   // Little-endian elements.
   static Tensor from_bytes(std::span<const std::byte> bytes, DType dtype, const Shape& shape,
                            const Device& device = Device::cpu());
@@ -71,6 +115,15 @@ class Tensor {
   std::int64_t count() const noexcept { return layout_.count(); }
   bool empty() const noexcept { return count() == 0; }
   std::int64_t dim(std::int64_t d) const;  // a size; negative counts from the end
+  // All sizes of a tensor with exactly that many: const auto [b, c, h, w] = x.dims<4>(). Throws
+  // ShapeMismatch for another rank.
+  template <int kRank>
+  std::array<std::int64_t, kRank> dims() const {
+    expect_dims("dims", kRank);
+    std::array<std::int64_t, kRank> sizes{};
+    for (int d = 0; d < kRank; ++d) sizes[static_cast<std::size_t>(d)] = shape()[d];
+    return sizes;
+  }
   std::uint64_t size_bytes() const noexcept {
     return static_cast<std::uint64_t>(count()) * size_of(dtype_);
   }
@@ -112,10 +165,23 @@ class Tensor {
     read_bytes(std::as_writable_bytes(std::span(values)));
     return values;
   }
+  // Two and three dimensions as vectors of vectors.
+  template <class T>
+  std::vector<std::vector<T>> to_vector2() const {
+    expect_dims("to_vector2", 2);
+    return cut(to_vector<T>(), shape()[0], shape()[1]);
+  }
+  template <class T>
+  std::vector<std::vector<std::vector<T>>> to_vector3() const {
+    expect_dims("to_vector3", 3);
+    const std::int64_t rows = element_count("to_vector3", {shape()[0], shape()[1]});
+    return cut(cut(to_vector<T>(), rows, shape()[2]), shape()[0], shape()[1]);
+  }
   template <class T>
   T item() const {  // the one element
     expect_one("item");
     expect_dtype("item", host_dtype<T>());
+    if constexpr (std::is_same_v<T, bool>) return item().integer() != 0;  // any byte but 0
     T value{};
     read_bytes(std::as_writable_bytes(std::span(&value, 1)));
     return value;
@@ -153,8 +219,17 @@ class Tensor {
   DType host_dtype() const {  // bool is read as bytes
     return std::is_same_v<T, std::uint8_t> && dtype_ == DType::Bool ? DType::Bool : dtype_of<T>;
   }
+  template <class T>
+  static std::vector<std::vector<T>> cut(const std::vector<T>& values, std::int64_t pieces,
+                                         std::int64_t length) {
+    std::vector<std::vector<T>> out;
+    auto at = values.begin();
+    for (std::int64_t i = 0; i < pieces; ++i, at += length) out.emplace_back(at, at + length);
+    return out;
+  }
   void expect_dtype(std::string_view op, DType wanted) const;
   void expect_one(std::string_view op) const;
+  void expect_dims(std::string_view op, int rank) const;
 
   RawMemory memory_;
   Layout layout_;

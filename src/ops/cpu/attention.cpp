@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "hwy/aligned_allocator.h"
+#include "ops/cpu/aligned.h"
 #include "tl/base/thread_pool.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -155,15 +155,14 @@ class Block {
   void run(std::int64_t first, std::int64_t last) const {
     const auto depth = static_cast<std::size_t>(a_.depth());
     const auto pitch = static_cast<std::size_t>(pitch_);
-    Room room{
-        hwy::AllocateAligned<W>(kRows * depth + 1), hwy::AllocateAligned<W>(kTile * depth + 1),
-        hwy::AllocateAligned<W>(kTile * depth + 1), hwy::AllocateAligned<W>(kTile * pitch),
-        hwy::AllocateAligned<W>(kRows * kTile),     hwy::AllocateAligned<W>(kRows * pitch)};
+    Room room{aligned<W>(kRows * depth + 1), aligned<W>(kTile * depth + 1),
+              aligned<W>(kTile * depth + 1), aligned<W>(kTile * pitch),
+              aligned<W>(kRows * kTile),     aligned<W>(kRows * pitch)};
     for (std::int64_t block = first; block < last; ++block) run_one(block, room);
   }
 
  private:
-  using Memory = hwy::AlignedFreeUniquePtr<W[]>;
+  using Memory = Aligned<W>;
   struct Room {
     Memory q, k, keys, v, scores, result;  // keys: k with its dimensions exchanged
   };

@@ -17,9 +17,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <type_traits>
 
+#include "ops/cpu/aligned.h"
 #include "ops/cpu/gemm.h"
 #include "tl/base/thread_pool.h"
 
@@ -33,18 +33,14 @@ class Scratch {
     if (bytes > size_) {
       memory_.reset();
       size_ = 0;
-      memory_.reset(static_cast<std::byte*>(::operator new(bytes, kAlign)));
+      memory_ = aligned<std::byte>(bytes);
       size_ = bytes;
     }
     return memory_.get();
   }
 
  private:
-  static constexpr std::align_val_t kAlign{64};
-  struct Free {
-    void operator()(std::byte* p) const noexcept { ::operator delete(p, kAlign); }
-  };
-  std::unique_ptr<std::byte, Free> memory_;
+  Aligned<std::byte> memory_;
   std::size_t size_ = 0;
 };
 

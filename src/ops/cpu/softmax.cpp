@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "hwy/aligned_allocator.h"
+#include "ops/cpu/aligned.h"
 #include "ops/cpu/row_walk.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -131,7 +131,7 @@ void softmax_along_columns(const T* in, T* out, const ops::RowLayout& rows, bool
   blocks.out_strides[blocks.outer.size() - 1] *= kWidth;
   blocks.rows = rows.rows / inner * pieces;
   for_rows(blocks, rows.n * std::min(inner, kWidth), [&] {
-    auto room = hwy::AllocateAligned<Wide<T>>(static_cast<std::size_t>(rows.n * kWidth));
+    auto room = aligned<Wide<T>>(static_cast<std::size_t>(rows.n * kWidth));
     return [&rows, in, out, logarithm, inner, in_inner, pieces, room = std::move(room)](
                std::int64_t block, std::int64_t from, std::int64_t to) {
       const std::int64_t width = std::min(kWidth, inner - block % pieces * kWidth);
