@@ -7,6 +7,7 @@
 
 #include "ops/conformance.h"
 #include "tl/ops/affine.h"
+#include "tl/ops/copy.h"
 #include "tl/ops/table.h"
 #include "tl/ops/unary.h"
 
@@ -426,6 +427,22 @@ TEST(BinaryTable, TakesTensorsAndNumbersAlike) {
 
 // Division truncates, floor_div and rem go with the floor, fmod with the truncation; by zero all
 // give 0.
+// Large enough for the GPU to straighten the operand first, and with a third dimension around it.
+TEST_P(Binary, ALargeTransposedOperandGivesWhatItsCopyGives) {
+  const Host values = uniform_for(DType::F32, {2, 370, 380}, -1, 1, 36);
+  const Tensor x = contiguous_on(values, DType::F32, device());
+  const Tensor turned = x.transpose(1, 2);
+  const Tensor copied = copy(turned);
+  const Tensor other =
+      contiguous_on(uniform_for(DType::F32, {2, 380, 370}, -1, 1, 37), DType::F32, device());
+  expect_equal("sub", sub(turned, other), sub(copied, other));
+  expect_equal("sub", sub(other, turned), sub(other, copied));
+  expect_equal("sub", sub(turned, turned.unsqueeze(0)), sub(copied, copied.unsqueeze(0)));
+  expect_equal("mul", mul(turned, 3.0), mul(copied, 3.0));
+  expect_equal("exp", exp(turned), exp(copied));
+  expect_equal("affine", affine(turned, 2, 1), affine(copied, 2, 1));
+}
+
 TEST_P(Binary, IntegersDivideWithoutTraps) {
   struct IntegerCase {
     std::string_view name;

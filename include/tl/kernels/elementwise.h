@@ -8,7 +8,8 @@
 
 namespace tl {
 
-// The order is that of the kernels (tl/kernels/unary.h): what integers have too comes first.
+// The order is that of the kernels (tl/kernels/elementwise_ids.h): what integers have too comes
+// first.
 enum class UnaryOp : unsigned char {
   Neg,
   Abs,

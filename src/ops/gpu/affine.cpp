@@ -12,10 +12,11 @@ void apply(KernelId id, const Tensor& x, Tensor& out, Scalar first, Scalar secon
   const Device device = out.device();
   const Stream& stream = device.stream();
   const std::size_t size = size_of(x.dtype());
-  const std::byte* from = x.read(stream);
+  const Readable source(x, &x.layout());
+  const std::byte* from = source.read(stream);
   std::byte* to = out.write(stream);
-  const auto plan =
-      make_plan<1>(x.shape(), x.count(), {Input{&x.layout(), from, size}}, to, size, Weight::Light);
+  const auto plan = make_plan<1>(x.shape(), x.count(), {Input{source.layout(), from, size}}, to,
+                                 size, Weight::Light);
   const DType computed = is_float(x.dtype()) && x.dtype() != DType::F64 ? DType::F32 : x.dtype();
   visit_dtype("affine", computed, [&]<class C> {
     run(device, id, plan.shape, from, to, plan.walk, plan.reading, first.to<C>(), second.to<C>());

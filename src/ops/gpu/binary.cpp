@@ -12,12 +12,14 @@ void binary(BinaryOp op, const Tensor& a, const Layout* a_layout, const Tensor& 
   const std::size_t size = size_of(dtype);
   const Device device = out.device();
   const Stream& stream = device.stream();
-  const std::byte* left = a_layout != nullptr ? a.read(stream) : nullptr;
-  const std::byte* right = b_layout != nullptr ? b.read(stream) : nullptr;
+  const Readable first(a, a_layout), second(b, b_layout);
+  const std::byte* left = first.read(stream);
+  const std::byte* right = second.read(stream);
   std::byte* to = out.write(stream);
-  const auto plan = make_plan<2>(out.shape(), out.count(),
-                                 {Input{a_layout, left, size}, Input{b_layout, right, size}}, to,
-                                 size_of(out.dtype()), kernels::weight(op, is_float(dtype)));
+  const auto plan =
+      make_plan<2>(out.shape(), out.count(),
+                   {Input{first.layout(), left, size}, Input{second.layout(), right, size}}, to,
+                   size_of(out.dtype()), kernels::weight(op, is_float(dtype)));
   // The kernel takes as many bytes as its parameter has.
   std::uint64_t bits = 0;
   visit_dtype(name(op), dtype, [&]<class T> {

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/gpu/copy.h"
 #include "ops/gpu/launcher.h"
 #include "tl/kernels/elementwise_ids.h"
 
@@ -34,6 +35,53 @@ inline bool is_aligned(const std::byte* address, std::size_t bytes) {
 }
 
 }  // namespace detail
+
+// An operand and its layout, or what to read instead: where neighbours of the result lie apart in a
+// large operand, and its own neighbours elsewhere, a transposing copy and the op on it take less
+// time than the op alone. The copy is gone when the op is.
+class Readable {
+ public:
+  // A null layout: a number passed by value, and no tensor is read.
+  Readable(const Tensor& x, const Layout* layout) : tensor_(&x), layout_(layout) {
+    if (layout == nullptr || !is_turned(*layout)) return;
+    copy_ = Tensor::uninitialized(x.shape(), x.dtype(), x.device());
+    gpu::copy(x, copy_);
+    straight_ = Layout(layout->shape());
+    tensor_ = &copy_;
+    layout_ = &straight_;
+  }
+  Readable(const Readable&) = delete;
+  Readable& operator=(const Readable&) = delete;
+
+  const Layout* layout() const { return layout_; }
+  const std::byte* read(const Stream& stream) const {
+    return layout_ == nullptr ? nullptr : tensor_->read(stream);
+  }
+
+ private:
+  // Without broadcast dimensions, so that a copy has the elements of the result and no others.
+  static bool is_turned(const Layout& layout) {
+    constexpr std::int64_t kLeast = 1 << 18;  // elements; below it a launch costs more
+    std::int64_t inner = 0;                   // stride of the innermost dimension
+    bool turned = false;
+    for (int d = layout.shape().size() - 1; d >= 0; --d) {
+      if (layout.shape()[d] == 1) continue;
+      const std::int64_t stride = layout.strides()[d];
+      if (stride <= 0) return false;
+      if (inner == 0) {
+        inner = stride;
+      } else if (stride == 1) {
+        turned = inner > 1;
+      }
+    }
+    return turned && layout.count() >= kLeast;
+  }
+
+  const Tensor* tensor_;
+  const Layout* layout_;
+  Tensor copy_;
+  Layout straight_;
+};
 
 // `out` is contiguous, with elements of `out_size` bytes; count is not 0.
 template <int kInputs>

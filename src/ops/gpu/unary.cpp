@@ -7,11 +7,12 @@ namespace tl::gpu {
 void unary(UnaryOp op, const Tensor& x, Tensor& out, double parameter) {
   const Device device = out.device();
   const Stream& stream = device.stream();
-  const std::byte* from = x.read(stream);
+  const Readable source(x, &x.layout());
+  const std::byte* from = source.read(stream);
   std::byte* to = out.write(stream);
   const Weight weight = kernels::weight(op, x.dtype() == DType::F64);
   const auto plan =
-      make_plan<1>(x.shape(), x.count(), {Input{&x.layout(), from, size_of(x.dtype())}}, to,
+      make_plan<1>(x.shape(), x.count(), {Input{source.layout(), from, size_of(x.dtype())}}, to,
                    size_of(out.dtype()), weight);
   const KernelId id = unary_kernel(op, x.dtype());
   if (gives_flag(op)) {
