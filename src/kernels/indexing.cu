@@ -436,24 +436,41 @@ GPU_INLINE T block_sum_before(T value, T* total) {
 //
 // For many lines of some length. A block takes 4096 places of the result's line and as many sources
 // at a time, and lists the sources of each place in shared memory: it counts them, makes room by a
-// scan, and writes down their positions in whatever order the atomics give. A thread then adds up
-// each of its places with the positions in ascending order, so that the sum is always the same.
+// scan, and writes them down in whatever order the atomics give. A thread then adds up each of its
+// places with the sources in the order of their positions, so that the sum is always the same.
 // Places with many sources are left to all threads together, which take theirs in order and join
 // the parts in order.
 
 constexpr unsigned kLineEach = 16, kLineTile = kBlockThreads * kLineEach;
 constexpr unsigned kListed = 16;  // sources that one thread adds up
 
+// Counters of 16 bits, two to a word: neighbours lie in different words. None goes above kLineTile.
+struct LineCounters {
+  static constexpr unsigned kWords = kLineTile / 2;
+  Bits32* words;
+
+  GPU_INLINE Bits32 get(unsigned place) const {
+    return words[place % kWords] >> shift_of(place) & 0xffff;
+  }
+  GPU_INLINE Bits32 add_one(unsigned place) const {  // gives what was there
+    return atomic_add(&words[place % kWords], 1u << shift_of(place)) >> shift_of(place) & 0xffff;
+  }
+  GPU_INLINE static unsigned shift_of(unsigned place) { return place >= kWords ? 16 : 0; }
+};
+
 template <class To, class T>
 GPU_INLINE void add_lines(To* out, const T* src, const Ids& ids, const Line& line, Index places,
                           const Strided<3>& at) {
   using A = AccumulatorOf<T>;
   constexpr Bits32 kNone = 0xffff;
-  GPU_SHARED Bits32 ends[kLineTile];   // counts first, then where each place's list ends so far
-  GPU_SHARED Bits16 place[kLineTile];  // of each source
-  GPU_SHARED Bits16 listed[kLineTile];
+  constexpr bool kValues = sizeof(A) == 4;  // listed too; there is no room for larger ones
+  GPU_SHARED Bits32 words[LineCounters::kWords];
+  GPU_SHARED Bits16 place[kLineTile];   // of each source
+  GPU_SHARED Bits16 listed[kLineTile];  // positions of the sources of each place
+  GPU_SHARED A values[kValues ? kLineTile : 1];
   GPU_SHARED Bits16 crowded[kLineTile / kListed];
   GPU_SHARED Bits32 crowds;
+  const LineCounters ends{words};  // counts first, then where each place's list ends so far
   const unsigned self = thread_index();
   const Index tiles = (places + kLineTile - 1) / kLineTile;
   GPU_ROLLED
@@ -467,8 +484,8 @@ GPU_INLINE void add_lines(To* out, const T* src, const Ids& ids, const Line& lin
     for (Index first = 0; first < line.length; first += kLineTile) {
       const T* from = src + o.at[1] + first * line.src_step;
       To* to = out + o.at[2] + tile * line.out_step;
-      GPU_ROLLED
-      for (unsigned u = 0; u < rounds; ++u) ends[u * kBlockThreads + self] = 0;
+      GPU_UNROLLED
+      for (unsigned i = 0; i < LineCounters::kWords; i += kBlockThreads) words[i + self] = 0;
       if (self == 0) crowds = 0;
       barrier();
       constexpr unsigned kAhead = 4;  // loads on their way
@@ -476,64 +493,86 @@ GPU_INLINE void add_lines(To* out, const T* src, const Ids& ids, const Line& lin
       const unsigned sources = rest < kLineTile ? static_cast<unsigned>(rest) : kLineTile;
       GPU_ROLLED
       for (unsigned k = self; k < sources; k += kAhead * kBlockThreads) {
-        Index where[kAhead], ids_here[kAhead];
+        Index where[kAhead], found[kAhead];
         GPU_UNROLLED
         for (unsigned u = 0; u < kAhead; ++u) {
           const unsigned here = k + u * kBlockThreads;
           where[u] = here < sources ? o.at[0] + (first + here) * line.ids_step : -1;
         }
-        load_ids(ids, where, ids_here);
+        load_ids(ids, where, found);
         GPU_UNROLLED
         for (unsigned u = 0; u < kAhead; ++u) {
-          const Index id = where[u] >= 0 ? check_id(ids, ids_here[u]) : -1;
+          const Index id = where[u] >= 0 ? check_id(ids, found[u]) : -1;
           const bool inside = id >= tile && id < tile + kLineTile;
-          const Bits32 to_place = inside ? static_cast<Bits32>(id - tile) : kNone;
-          place[k + u * kBlockThreads] = static_cast<Bits16>(to_place);
-          if (inside) atomic_add(&ends[to_place], 1u);
+          const Bits32 named = inside ? static_cast<Bits32>(id - tile) : kNone;
+          place[k + u * kBlockThreads] = static_cast<Bits16>(named);
+          if (inside) ends.add_one(named);
         }
       }
       barrier();
       // Lists lie in the order of the threads that own the places, and of each one's places.
       Bits32 mine = 0, all = 0;
       GPU_ROLLED
-      for (unsigned u = 0; u < rounds; ++u) mine += ends[u * kBlockThreads + self];
+      for (unsigned u = 0; u < rounds; ++u) mine += ends.get(u * kBlockThreads + self);
       Bits32 begin = block_sum_before(mine, &all);
       Bits32 next = begin;
       GPU_ROLLED
-      for (unsigned u = 0; u < rounds; ++u) {
-        Bits32& end = ends[u * kBlockThreads + self];
-        const Bits32 count = end;
-        end = next;
+      for (unsigned u = 0; u < rounds; ++u) {  // the owner alone writes these words
+        const unsigned owned = u * kBlockThreads + self;
+        const Bits32 count = ends.get(owned);
+        words[owned % LineCounters::kWords] += (next - count) << LineCounters::shift_of(owned);
         next += count;
       }
       barrier();
       GPU_ROLLED
-      for (unsigned k = self; k < sources; k += kBlockThreads) {
-        if (place[k] != kNone) listed[atomic_add(&ends[place[k]], 1u)] = static_cast<Bits16>(k);
+      for (unsigned k = self; k < sources; k += kAhead * kBlockThreads) {
+        A value[kAhead] = {};
+        if constexpr (kValues) {
+          GPU_UNROLLED
+          for (unsigned u = 0; u < kAhead; ++u) {
+            const unsigned here = k + u * kBlockThreads;
+            if (here < sources) value[u] = widen(from[here * line.src_step]);
+          }
+        }
+        GPU_UNROLLED
+        for (unsigned u = 0; u < kAhead; ++u) {
+          const unsigned here = k + u * kBlockThreads;
+          if (here >= sources || place[here] == kNone) continue;
+          const Bits32 slot = ends.add_one(place[here]);
+          listed[slot] = static_cast<Bits16>(here);
+          if constexpr (kValues) values[slot] = value[u];
+        }
       }
       barrier();
       GPU_ROLLED
       for (unsigned u = 0; u < rounds; ++u) {
         const unsigned owned = u * kBlockThreads + self;
-        const Bits32 end = ends[owned], count = end - begin;
+        const Bits32 end = ends.get(owned), count = end - begin;
         if (count > kListed) {
           crowded[atomic_add(&crowds, 1u)] = static_cast<Bits16>(owned);
         } else if (count > 0) {
+          To& result = to[owned * line.out_step];
+          const auto before = widen(result);
           A sum = A(0);
           Bits32 done = 0;  // positions below it
           GPU_ROLLED
           for (Bits32 n = 0; n < count; ++n) {
-            Bits32 least = kNone;
+            Bits32 least = kNone, slot = begin;
             GPU_ROLLED
             for (Bits32 i = begin; i < end; ++i) {
               const Bits32 position = listed[i];
-              if (position >= done && position < least) least = position;
+              if (position < done || position >= least) continue;
+              least = position;
+              slot = i;
             }
-            sum += widen(from[least * line.src_step]);
+            if constexpr (kValues) {
+              sum += values[slot];
+            } else {
+              sum += widen(from[least * line.src_step]);
+            }
             done = least + 1;
           }
-          To& result = to[owned * line.out_step];
-          result = static_cast<To>(widen(result) + sum);
+          result = static_cast<To>(before + sum);
         }
         begin = end;
       }
