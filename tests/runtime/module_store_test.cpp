@@ -15,7 +15,6 @@
 #include <future>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -262,11 +261,11 @@ TEST_P(ModuleStoreTest, AMissingKernelIsNamedAndHarmsNoOther) {
 TEST_P(ModuleStoreTest, AFailureIsRememberedAndTouchesNoOtherModule) {
   const ModuleSpec broken = test_module(fresh_name("broken"), architecture(), empty_elf());
   int attempts = 0;
-  std::optional<LoadHook> hook;
-  hook.emplace(device_.kind(), [&](const Load& /*real*/, auto... /*all*/) {
-    ++attempts;
-    return driver::Status{200};  // an image that is well formed and still of no use
-  });
+  auto hook =
+      std::make_unique<LoadHook>(device_.kind(), [&](const Load& /*real*/, auto... /*all*/) {
+        ++attempts;
+        return driver::Status{200};  // an image that is well formed and still of no use
+      });
   ModuleStore store(context());
   const auto before = calls();
   const auto first = expect_failure<ModuleLoad>([&] { store.function(broken, 0); });
