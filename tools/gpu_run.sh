@@ -67,7 +67,7 @@ for part in "$@"; do
       step kernels "$here/bin/kernels_tests"
       step tensor "$here/bin/tensor_tests"
       step ops env TL_OPS_REPORT="$out/ops-cuda.tsv" "$here/bin/ops_tests"
-      step ops-own-kernels env TL_NO_VENDOR_LIBS=1 "$here/bin/ops_tests"
+      step ops-own-kernels env TL_NO_VENDOR_LIBS=1 TL_OPS_REPORT="$out/ops-own-kernels.tsv" "$here/bin/ops_tests"
       step kernels-compiled env TL_FORCE_RTC=1 "$here/bin/kernels_tests"
       if [ -e "$here/hip-over-cuda/libamdhip64.so" ]; then
         # The CUDA driver is hidden so that the ROCm devices are the ones under test.

@@ -1,9 +1,9 @@
 // What holds for every op: no elements, no memory, several threads, several handles and devices.
 #include <cmath>
-#include <map>
 #include <thread>
 
 #include "ops/conformance.h"
+#include "ops/op_arguments.h"
 #include "runtime/driver/table.h"
 #include "support/faulty_driver.h"
 #include "tl/ops/affine.h"
@@ -37,146 +37,13 @@ TL_ON_EVERY_DEVICE(EveryOp);
 
 // ---- no elements
 
-// The parameters of a signature that have no default: "(x, dim = -1)" has x.
-std::vector<std::string> needed_parameters(std::string_view signature) {
-  std::vector<std::string> names;
-  std::string name;
-  bool in_default = false;
-  int depth = 0;
-  for (const char c : signature.substr(1)) {  // past the bracket
-    if (depth == 0 && (c == ',' || c == ')')) {
-      if (!in_default && !name.empty()) names.push_back(name);
-      name.clear();
-      in_default = false;
-      continue;
-    }
-    if (c == '(') ++depth;
-    if (c == ')') --depth;
-    if (c == '=') in_default = true;
-    if (c != ' ' && !in_default) name += c;
-  }
-  return names;
-}
-
-// Arguments without elements by the name of the parameter, and those of ops that want more of their
-// shapes.
-struct Empty {
-  explicit Empty(const Device& on) : device(on) {}
-
-  Tensor zeros(const Shape& shape, DType dtype = DType::F32) const {
-    return Tensor::zeros(shape, dtype, device);
-  }
-
-  std::vector<OpValue> arguments(const OpRow& row) const {
-    const Tensor ids = zeros({0}, DType::I64);
-    const Tensor x = zeros({0, 4}, row.dtypes.has(DType::F32) ? DType::F32 : DType::I32);
-    const Tensor line = zeros({0, 3, 8}), plane = zeros({0, 3, 8, 8}), box = zeros({0, 3, 8, 8, 8});
-    const Tensor heads = zeros({0, 2, 5, 4}), table = zeros({5, 2});
-    const Dims two{2};
-    using List = std::vector<Tensor>;
-    const std::map<std::string_view, std::vector<OpValue>> special = {
-        {"conv1d", {line, zeros({4, 3, 2})}},
-        {"conv2d", {plane, zeros({4, 3, 2, 2})}},
-        {"conv3d", {box, zeros({4, 3, 2, 2, 2})}},
-        {"conv_transpose1d", {line, zeros({3, 4, 2})}},
-        {"conv_transpose2d", {plane, zeros({3, 4, 2, 2})}},
-        {"conv_transpose3d", {box, zeros({3, 4, 2, 2, 2})}},
-        {"avg_pool1d", {line, two}},
-        {"max_pool1d", {line, two}},
-        {"avg_pool2d", {plane, two}},
-        {"max_pool2d", {plane, two}},
-        {"adaptive_avg_pool2d", {plane, two}},
-        {"global_avg_pool2d", {plane}},
-        {"global_max_pool2d", {plane}},
-        {"upsample_nearest1d", {line, Scalar(5)}},
-        {"interpolate1d", {line, Scalar(5)}},
-        {"upsample_nearest2d", {plane, Scalar(5), Scalar(3)}},
-        {"interpolate2d", {plane, Scalar(5), Scalar(3)}},
-        {"upsample_bilinear2d", {plane, Scalar(5), Scalar(3)}},
-        {"upsample_bilinear2d_with_scale", {plane, Scalar(2), Scalar(0.5)}},
-        {"pixel_shuffle", {zeros({0, 4, 3, 3}), Scalar(2)}},
-        {"pixel_unshuffle", {plane, Scalar(2)}},
-        {"attention", {heads, heads, heads}},
-        {"rope", {heads, table, table}},
-        {"rope_i", {heads, table, table}},
-        {"rope_thd", {zeros({0, 5, 2, 4}), table, table}},
-        {"matmul", {x, zeros({4, 3})}},
-        {"bmm", {zeros({0, 2, 4}), zeros({0, 4, 3})}},
-        {"dot", {zeros({0}), zeros({0})}},
-        {"mv", {x, zeros({4})}},
-        {"outer", {zeros({0}), zeros({4})}},
-        {"linear", {x, zeros({3, 4})}},
-        {"addmm", {zeros({3}), x, zeros({4, 3})}},
-        {"einsum", {std::string("ij,kj->ik"), List{x, x}}},
-        {"layer_norm_over", {x, Dims{4}}},
-        {"group_norm", {x, Scalar(2)}},
-        {"batch_norm", {x, zeros({4}), zeros({4})}},
-        {"index_select", {x, Scalar(1), ids}},
-        {"embedding", {zeros({0, 4}), ids}},
-        {"gather", {x, Scalar(1), zeros({0, 2}, DType::I64)}},
-        {"take_along", {x, Scalar(1), zeros({0, 2}, DType::I64)}},
-        {"scatter", {x, Scalar(1), zeros({0, 2}, DType::I64), zeros({0, 2})}},
-        {"scatter_value", {x, Scalar(1), zeros({0, 2}, DType::I64), Scalar(1)}},
-        {"scatter_add", {x, Scalar(1), zeros({0, 2}, DType::I64), zeros({0, 2})}},
-        {"index_add", {x, Scalar(1), ids, zeros({0, 0})}},
-        {"index_copy", {x, Scalar(1), ids, zeros({0, 0})}},
-        {"where", {zeros({0, 4}, DType::Bool), zeros({0, 4}), zeros({0, 4})}},
-        {"arange", {Scalar(3), Scalar(3), Scalar(1), DType::F32, device}},
-        {"linspace", {Scalar(0), Scalar(1), Scalar(0), DType::F32, device}},
-        {"meshgrid", {List{zeros({0}), zeros({3})}}},
-        {"slice_scatter", {x, zeros({0, 2}), Scalar(1), Scalar(1)}},
-        {"cosine_similarity", {x, x}},
-        // All of a tensor has no smallest element: along a dimension that has some.
-        {"min", {x, Dims{1}}},
-        {"max", {x, Dims{1}}},
-        {"argmin", {x, Scalar(1)}},
-        {"argmax", {x, Scalar(1)}},
-    };
-    if (const auto found = special.find(row.name); found != special.end()) return found->second;
-    const std::map<std::string_view, OpValue> by_name = {
-        {"x", x},
-        {"a", x},
-        {"b", x},
-        {"target", x},
-        {"logits", x},
-        {"ids", ids},
-        {"targets", ids},
-        {"mask", zeros({0, 4}, DType::Bool)},
-        {"src", zeros({0})},
-        {"list", List{x, x}},
-        {"shape", Dims{0, 4}},
-        {"dims", Dims{1}},
-        {"counts", Dims{2, 3}},
-        {"before", Dims{0, 1}},
-        {"after", Dims{0, 2}},
-        {"dtype", DType::F32},
-        {"device", device},
-    };
-    std::vector<OpValue> out;
-    for (const std::string& name : needed_parameters(row.signature)) {
-      const auto found = by_name.find(name);
-      if (found != by_name.end()) {
-        out.push_back(found->second);
-      } else {
-        out.emplace_back(Scalar(name == "n" ? 0 : 1));  // a number
-      }
-    }
-    return out;
-  }
-
-  Device device;
-};
-
 TEST_P(EveryOp, TakesTensorsWithoutElements) {
-  const Empty empty(device());
   int ops = 0;
   for (const OpRow& row : op_table()) {
-    std::vector<OpValue> arguments = empty.arguments(row);
-    if (row.name == "randint" || row.name == "bernoulli") {  // the range holds an integer
-      arguments = row.name == "randint"
-                      ? std::vector<OpValue>{Scalar(0), Scalar(5), Dims{0, 4}, DType::I32, device()}
-                      : std::vector<OpValue>{Scalar(0.5), Dims{0, 4}, DType::F32, device()};
-    }
+    const DType dtype = row.dtypes.has(DType::F32) ? DType::F32 : DType::I32;
+    const Arguments empty(device(), 0, dtype,
+                          [&](const Shape& shape, DType t) { return zeros(shape, t); });
+    const std::vector<OpValue> arguments = empty.arguments(row);
     try {
       for (const Tensor& result : call_op(row.name, arguments)) {
         EXPECT_EQ(result.location(), device().location()) << row.name;
