@@ -39,16 +39,20 @@ struct Part {
                        A missing) const {
     const Part here = again();
     if (whole) {
+      GPU_UNROLLED
       for (int k = 0; k < kHeld; k += kEach) {
         const Index at = first + here.position(k);
         if (at < n) {
           const Vec<T, kEach> vec = load_vec<kEach>(row + at);
+          GPU_UNROLLED
           for (int j = 0; j < kEach; ++j) values[k + j] = widen(vec.get(j));
         } else {
+          GPU_UNROLLED
           for (int j = 0; j < kEach; ++j) values[k + j] = missing;
         }
       }
     } else {
+      GPU_UNROLLED
       for (int k = 0; k < kHeld; ++k) {
         const Index at = first + here.position(k);
         values[k] = at < n ? widen(row[at * step]) : missing;
@@ -58,14 +62,17 @@ struct Part {
   GPU_INLINE void store(const A (&values)[kHeld], T* row, Index step, Index first, Index n) const {
     const Part here = again();
     if (whole) {
+      GPU_UNROLLED
       for (int k = 0; k < kHeld; k += kEach) {
         const Index at = first + here.position(k);
         if (at >= n) continue;
         Vec<T, kEach> vec;
+        GPU_UNROLLED
         for (int j = 0; j < kEach; ++j) vec.set(j, narrow<T>(values[k + j]));
         store_vec(row + at, vec);
       }
     } else {
+      GPU_UNROLLED
       for (int k = 0; k < kHeld; ++k) {
         const Index at = first + here.position(k);
         if (at < n) row[at * step] = narrow<T>(values[k]);
@@ -156,9 +163,11 @@ GPU_INLINE void softmax_held(const Team& team, const Part<T>& part, const T* in,
   A values[kHeld];
   part.load(values, in, steps.in, 0, n, -math::infinity<A>());
   A most = values[0];
+  GPU_UNROLLED
   for (int k = 1; k < kHeld; ++k) most = math::max(most, values[k]);
   most = team.reduce(most, Max{});
   A sum = A(0);
+  GPU_UNROLLED
   for (int k = 0; k < kHeld; ++k) {
     values[k] -= most;
     const A e = math::exp(values[k]);
@@ -168,9 +177,11 @@ GPU_INLINE void softmax_held(const Team& team, const Part<T>& part, const T* in,
   sum = team.reduce(sum, Sum{});
   if (logarithm) {
     const A shift = math::log(sum);
+    GPU_UNROLLED
     for (int k = 0; k < kHeld; ++k) values[k] -= shift;
   } else {
     const A scale = A(1) / sum;
+    GPU_UNROLLED
     for (int k = 0; k < kHeld; ++k) values[k] *= scale;
   }
   part.store(values, out, steps.out, 0, n);
@@ -214,6 +225,7 @@ GPU_INLINE void softmax_long(const T* in, T* out, const Strided<2>& rows, const 
         GPU_ROLLED
         for (Index first = 0; first < n; first += part.span()) {
           part.load(values, from, steps.in, first, n, A(0));
+          GPU_UNROLLED
           for (int k = 0; k < kHeld; ++k) {
             const A x = values[k] - most;
             values[k] = logarithm ? x - shift : math::exp(x) * scale;
@@ -245,6 +257,7 @@ GPU_INLINE void softmax_column(const T* in, T* out, const Strided<2>& rows, cons
     GPU_ROLLED
     for (Index i = part; i < n; i += kParts * kBatch) {
       A values[kBatch];
+      GPU_UNROLLED
       for (unsigned k = 0; k < kBatch; ++k) {
         const Index here = i + k * kParts;
         values[k] = here < n ? widen(from[here * steps.in]) : -math::infinity<A>();
@@ -304,6 +317,7 @@ template <class T, class A = Accumulator<T>, int kHeld = Part<T>::kHeld>
 GPU_INLINE void apply_norm(A (&values)[kHeld], const Part<T>& part, Index first, Index n,
                            Index first_channel, const Channels& channels,
                            const NormArguments<T>& arguments, A mean, A scale) {
+  GPU_UNROLLED
   for (int k = 0; k < kHeld; ++k) values[k] = (values[k] - mean) * scale;
   if (arguments.weight == nullptr && arguments.bias == nullptr) return;
   constexpr int kEach = Part<T>::kEach;
@@ -312,20 +326,24 @@ GPU_INLINE void apply_norm(A (&values)[kHeld], const Part<T>& part, Index first,
                        is_vec_aligned<kEach>(arguments.bias);
   const Part<T> here = part.again();
   if (vectors) {  // null is aligned too
+    GPU_UNROLLED
     for (int k = 0; k < kHeld; k += kEach) {
       const Index at = first + here.position(k);
       if (at >= n) continue;
       if (arguments.weight != nullptr) {
         const Vec<T, kEach> vec = load_vec<kEach>(arguments.weight + at);
+        GPU_UNROLLED
         for (int j = 0; j < kEach; ++j) values[k + j] *= widen(vec.get(j));
       }
       if (arguments.bias != nullptr) {
         const Vec<T, kEach> vec = load_vec<kEach>(arguments.bias + at);
+        GPU_UNROLLED
         for (int j = 0; j < kEach; ++j) values[k + j] += widen(vec.get(j));
       }
     }
     return;
   }
+  GPU_UNROLLED
   for (int k = 0; k < kHeld; ++k) {
     const Index at = first + here.position(k);
     if (at >= n) continue;
@@ -351,11 +369,13 @@ GPU_INLINE void norm_held(const Team& team, const Part<T>& part, Index row, cons
   A mean = A(0);
   if (arguments.centered) {
     A sum = A(0);
+    GPU_UNROLLED
     for (int k = 0; k < kHeld; ++k) sum += values[k];
     mean = team.reduce(sum, Sum{}) / count;
   }
   A squares = A(0);
   const Part<T> here = part.again();
+  GPU_UNROLLED
   for (int k = 0; k < kHeld; ++k) {
     const A off = here.position(k) < n ? values[k] - mean : A(0);
     squares += off * off;
@@ -401,6 +421,7 @@ GPU_INLINE void norm_long(const T* in, T* out, const Strided<2>& rows, const Ste
           part.load(values, from, steps.in, first, n, A(0));
           A here = A(0), sum = A(0), around = A(0);
           const Part<T> counted = part.again();
+          GPU_UNROLLED
           for (int k = 0; k < kHeld; ++k) {
             if (first + counted.position(k) < n) here += A(1);
             sum += values[k];
@@ -408,6 +429,7 @@ GPU_INLINE void norm_long(const T* in, T* out, const Strided<2>& rows, const Ste
           if (here == A(0)) continue;
           const A middle = arguments.centered ? sum / here : A(0);
           const Part<T> squared = part.again();
+          GPU_UNROLLED
           for (int k = 0; k < kHeld; ++k) {
             const A off = first + squared.position(k) < n ? values[k] - middle : A(0);
             around += off * off;
@@ -561,6 +583,7 @@ GPU_INLINE void glu(const T* in, T* out, const Strided<1>& at, Index half, unsig
     const Index here = offset(at, i);
     const Vec<T, kEach> a = load_vec<kEach>(in + here), b = load_vec<kEach>(in + here + half);
     Vec<T, kEach> y;
+    GPU_UNROLLED
     for (int k = 0; k < kEach; ++k) y.set(k, gated(a.get(k), b.get(k), kind));
     store_vec(out + i * kEach, y);
   });
@@ -604,6 +627,7 @@ GPU_INLINE void cross_entropy(const T* in, A* losses, A* counted, const Strided<
       mine.add(values);
       if (targets.smoothing != 0) {
         const Part<T> here = part.again();
+        GPU_UNROLLED
         for (int k = 0; k < kHeld; ++k) {
           if (first + here.position(k) < n) total += values[k];
         }

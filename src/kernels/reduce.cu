@@ -567,6 +567,7 @@ GPU_INLINE void reduce_strided(const typename R::In* in, void* out, typename R::
       GPU_ROLLED
       for (; r + (kAtOnce - 1) * apart < end; r += kAtOnce * apart) {
         In x[kAtOnce];
+        GPU_UNROLLED
         for (int k = 0; k < kAtOnce; ++k) x[k] = base[offset(args.reduced, r + k * apart)];
         R::template take<kAtOnce>(kept, x, args, [&](int k) { return r + k * apart; });
       }

@@ -117,9 +117,11 @@ struct SoftSum {
   template <int kCount>
   GPU_INLINE void add(const A (&values)[kCount]) {
     A next = most;
+    GPU_UNROLLED
     for (int k = 0; k < kCount; ++k) next = math::max(next, values[k]);
     const A shift = reference(next);
     sum *= math::exp(most - shift);
+    GPU_UNROLLED
     for (int k = 0; k < kCount; ++k) sum += math::exp(values[k] - shift);
     most = next;
   }
