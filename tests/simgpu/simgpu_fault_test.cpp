@@ -1,6 +1,8 @@
 // Faults on demand, guard zones, lost devices, and what the device queries answer.
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "driver_under_test.h"
 #include "sanitizer.h"
@@ -133,6 +135,10 @@ TEST_P(Guards, AddressSanitizerStopsAKernelThatLeavesItsBlock) {
 // What ThreadSanitizer says goes to stderr and into the exit status of a process of its own.
 constexpr int kTsanFound = 66;
 
+// A stream that begins only when it is waited for has seen all that its host did before: there is
+// nothing to find then. On a busy machine that may be so, unless it is given time.
+void let_streams_begin() { std::this_thread::sleep_for(std::chrono::milliseconds(300)); }
+
 TEST_P(Faults, ThreadSanitizerSeesAHostBufferWrittenTooEarly) {
   if (lazy_mode() || !driver().cuda) GTEST_SKIP() << "threads mode, one ABI is enough";
   testing::FLAGS_gtest_death_test_style = "threadsafe";
@@ -145,6 +151,7 @@ TEST_P(Faults, ThreadSanitizerSeesAHostBufferWrittenTooEarly) {
     d.htod(memory, pinned, 1 << 16, stream);
     if (wait) d.stream_sync(stream);
     std::memset(pinned, 1, 1 << 16);
+    let_streams_begin();
     d.stream_sync(stream);
     std::exit(0);
   };
@@ -165,6 +172,7 @@ TEST_P(Faults, ThreadSanitizerSeesStreamsThatShareMemoryUnordered) {
     d.event_record(event, first);
     if (order) d.stream_wait(second, event, 0);
     launch("add_one", 4, 64, 0, second, memory, 256u);
+    let_streams_begin();
     d.stream_sync(first);
     d.stream_sync(second);
     std::exit(0);
