@@ -44,25 +44,14 @@ constexpr bool takes(BinaryOp op, DType dtype) {
 
 namespace detail {
 
-template <class Op>
-constexpr unsigned count_before(int op, DType dtype) {
-  unsigned count = 0;
-  for (int o = 0; o <= op; ++o) {
-    for (const DType t : kDTypes) {
-      if (o == op && t == dtype) return count;
-      if (takes(static_cast<Op>(o), t)) ++count;
-    }
-  }
-  return count;
-}
-
 template <class Op, int kCount>
 inline constexpr auto kKernelIndices = [] {
   std::array<std::array<std::uint16_t, kDTypeCount>, kCount> table{};
+  std::uint16_t count = 0;
   for (int op = 0; op < kCount; ++op) {
     for (const DType t : kDTypes) {
-      table[static_cast<std::size_t>(op)][static_cast<std::size_t>(t)] =
-          static_cast<std::uint16_t>(count_before<Op>(op, t));
+      table[static_cast<std::size_t>(op)][static_cast<std::size_t>(t)] = count;
+      if (takes(static_cast<Op>(op), t)) ++count;
     }
   }
   return table;

@@ -229,7 +229,7 @@ class Tensor {
   }
   void expect_dtype(std::string_view op, DType wanted) const;
   void expect_one(std::string_view op) const;
-  void expect_dims(std::string_view op, int rank) const;
+  void expect_dims(std::string_view op, int wanted) const;
 
   RawMemory memory_;
   Layout layout_;
