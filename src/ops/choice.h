@@ -7,12 +7,12 @@
 namespace tl::ops {
 
 struct Choice {
-  const Tensor* condition;
-  const Layout* condition_layout;
-  const Tensor* yes;
-  const Layout* yes_layout;
-  const Tensor* no;
-  const Layout* no_layout;
+  const Tensor* condition = nullptr;
+  const Layout* condition_layout = nullptr;
+  const Tensor* yes = nullptr;
+  const Layout* yes_layout = nullptr;
+  const Tensor* no = nullptr;
+  const Layout* no_layout = nullptr;
   Scalar value;
 };
 

@@ -84,7 +84,7 @@ std::size_t widen(std::size_t size, const std::byte* from, Strided<1>& at) {
     if (fits) break;
     each /= 2;
   }
-  if (each == 1) return size;
+  if (each <= 1) return size;
   const auto n = static_cast<Index>(each);
   Index dims[Dims::kMax];
   Index steps[Dims::kMax];

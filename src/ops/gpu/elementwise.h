@@ -23,8 +23,8 @@ struct Input {
 
 template <int kInputs>
 struct Plan {
-  Strided<kInputs> walk;
-  Reading reading;
+  Strided<kInputs> walk{};
+  Reading reading{};
   LaunchShape shape;
 };
 

@@ -22,7 +22,7 @@ void glu(const Tensor& in, Tensor& out, bool swiglu) {
   }
   const Layout walked(shape, strides, 0);
   run(device, norm_kernel(NormFamily::Glu, in.dtype()), elementwise_shape(walked.count(), 1), from,
-      to, walk<1>(shape, {&walked}), static_cast<Index>(n * step),
+      to, walk<1>(shape, {&walked}), Index{n * step},
       static_cast<std::uint32_t>(vectors ? each : 1), swiglu ? 1u : 0u);
 }
 

@@ -53,8 +53,8 @@ void rope(const Tensor& in, Tensor& out, const ops::RopeArguments& arguments) {
   std::byte* target = out.write(stream);
   run(device, norm_kernel(NormFamily::Rope, in.dtype()), elementwise_shape(in.count(), 2), source,
       cosines, sines, target, walk<4>(pairs, {&x, &y, &tables, &rows}),
-      walk<2>(rest, {&rest_in, &rest_out}), static_cast<Index>(arguments.rotated * from[3]),
-      static_cast<Index>(arguments.rotated * to[3]), parameters);
+      walk<2>(rest, {&rest_in, &rest_out}), Index{arguments.rotated * from[3]},
+      Index{arguments.rotated * to[3]}, parameters);
 }
 
 }  // namespace tl::gpu
