@@ -8,7 +8,7 @@
 //
 // Results never depend on the order in which threads run. Integers are added by atomics, which
 // commute; of several writes to one place the last along the dimension is chosen by an atomic
-// maximum; floats are added in one of three ways, see src/ops/gpu/indexing.cpp.
+// maximum; floats are added in one of four ways, see src/ops/gpu/indexing.cpp.
 //
 // Launched with 256 threads per block; any grid unless a kernel says otherwise.
 #include "gpu.h"
