@@ -17,7 +17,7 @@ WORDS = {
 }
 
 
-def mend():
+def mend_pseudocode():
     for family in ("rdna3", "rdna4", "cdna"):
         pcode = importlib.import_module(f"tinygrad.runtime.autogen.amd.{family}.str_pcode").PCODE
         for op in pcode:
@@ -25,10 +25,52 @@ def mend():
                 pcode[op] = pcode[op].replace(old, new)
 
 
+def mend_16_bit_registers(emu):
+    """VOP1, VOP2 and VOPC with 16-bit operands: on CDNA the eight bits of a register field are a register, v0 to v255,
+    of which the low half is meant (halves are chosen by SDWA and by OPSEL of VOP3). From RDNA3 on such fields have seven
+    bits for the register, and the eighth chooses the half. The emulator reads all of them in the second way, so that
+    `v_cvt_f32_f16_e32 v0, v144` took the high half of v16.
+    """
+    cdna, uint32, uint64 = emu.irc, emu.dtypes.uint32, emu.dtypes.uint64
+
+    def sources(inst, ctx, lane):
+        kind, literal = type(inst), ctx.optional_field(inst, "literal")
+        values = {"S0": ctx.rsrc_dyn(ctx.inst_field(kind.src0), lane, inst.canonical_op_bits["s0"], literal)}
+        if hasattr(kind, "vsrc1"):
+            values["S1"] = ctx.rvgpr_dyn(ctx.inst_field(kind.vsrc1), lane)
+        if literal is not None:
+            values["SIMM16"] = literal
+        return values
+
+    def compute(inst, ctx):
+        if 16 not in inst.canonical_op_bits.values():
+            return emu._compile_vop12(inst, ctx)
+        lane, vdst = ctx.range(), ctx.inst_field(type(inst).vdst)
+        values = {**sources(inst, ctx, lane), "D0": ctx.rvgpr_dyn(vdst, lane), "OPSEL": emu.UOp.const(0, uint32)}
+        return ctx.compile_vop_pcode(inst.op, values, lane, vdst, ctx.rexec())
+
+    def compare(inst, ctx):
+        if inst.canonical_op_bits["s0"] != 16:
+            return emu._compile_vopc(inst, ctx)
+
+        def bit(lane):
+            values = {**sources(inst, ctx, lane), "laneId": lane, "D0": emu.UOp.const(0, uint64)}
+            assigned = emu.parse_pcode(emu.get_pcode(inst.op), values)[1]
+            return next(value.cast(uint32) for name, value in assigned if "[laneId]" in name)
+        mask = ctx.unroll_lanes(bit, ctx.rexec())
+        stores = ctx.wmask(emu._c(emu.VCC_LO.offset), mask)
+        if "CMPX" in inst.op.name:
+            stores += ctx.wmask(emu._c(emu.EXEC_LO.offset), mask)
+        return emu.UOp.sink(*stores, *ctx.inc_pc())
+
+    emu._INST_HANDLERS.update({cdna.VOP1: compute, cdna.VOP2: compute, cdna.VOPC: compare})
+
+
 if os.environ["TINYGRAD"] not in sys.path:
     sys.path.insert(0, os.environ["TINYGRAD"])
-mend()
+mend_pseudocode()
 spec = importlib.util.spec_from_file_location("emulate", os.path.join(os.environ["EMULATE_FROM"], "emulate.py"))
 module = importlib.util.module_from_spec(spec)
 sys.modules["emulate"] = module
 spec.loader.exec_module(module)
+mend_16_bit_registers(module._emu())
