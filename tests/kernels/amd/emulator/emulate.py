@@ -66,6 +66,31 @@ def mend_16_bit_registers(emu):
     emu._INST_HANDLERS.update({cdna.VOP1: compute, cdna.VOP2: compute, cdna.VOPC: compare})
 
 
+def mend_sdwa_modifiers(emu):
+    """SDWA: SRCn_ABS, then SRCn_NEG, change the sign of a floating-point operand after SRCn_SEL has selected it. The
+    emulator leaves both out: `v_cvt_f32_f16_sdwa v0, -|v1|` kept the sign of v1. It leaves out CLMP and OMOD as well,
+    which our kernels do not use: they are refused.
+    """
+    compile_sdwa, select_ = emu._compile_sdwa, emu._sdwa_select
+
+    def compile_(inst, ctx):
+        if emu._iattr(inst, "clmp") or emu._iattr(inst, "omod"):
+            raise NotImplementedError("SDWA with an output modifier")
+        selectors = [ctx.inst_field(type(inst).src0_sel), ctx.inst_field(type(inst).src1_sel)]
+
+        def select(value, selector, sign_extend):
+            n = next(n for n in range(2) if selector is selectors[n])
+            return emu._apply_src_mods(select_(value, selector, sign_extend), 0, emu._iattr(inst, f"src{n}_abs"),
+                                       emu._iattr(inst, f"src{n}_neg"), inst.canonical_op_bits[f"s{n}"])
+        emu._sdwa_select = select
+        try:
+            return compile_sdwa(inst, ctx)
+        finally:
+            emu._sdwa_select = select_
+
+    emu._INST_HANDLERS.update({kind: compile_ for kind, handler in emu._INST_HANDLERS.items() if handler is compile_sdwa})
+
+
 if os.environ["TINYGRAD"] not in sys.path:
     sys.path.insert(0, os.environ["TINYGRAD"])
 mend_pseudocode()
@@ -74,3 +99,4 @@ module = importlib.util.module_from_spec(spec)
 sys.modules["emulate"] = module
 spec.loader.exec_module(module)
 mend_16_bit_registers(module._emu())
+mend_sdwa_modifiers(module._emu())
