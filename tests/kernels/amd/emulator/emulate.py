@@ -1,4 +1,4 @@
-"""emulate.py of the folder EMULATE_FROM, after mending what stops the emulator behind it on our kernels.
+"""emulate.py of the folder EMULATE_FROM, after mending what the emulator behind it cannot run or gets wrong.
 
 The HIP library of `make amd-check` imports `emulate` from the folder it is given; this is that folder.
 """
@@ -27,9 +27,9 @@ def mend_pseudocode():
 
 def mend_16_bit_registers(emu):
     """VOP1, VOP2 and VOPC with 16-bit operands: on CDNA the eight bits of a register field are a register, v0 to v255,
-    of which the low half is meant (halves are chosen by SDWA and by OPSEL of VOP3). From RDNA3 on such fields have seven
-    bits for the register, and the eighth chooses the half. The emulator reads all of them in the second way, so that
-    `v_cvt_f32_f16_e32 v0, v144` took the high half of v16.
+    of which the low half is meant (halves are chosen by SDWA and by OPSEL of VOP3). From RDNA3 on such fields have
+    seven bits for the register, and the eighth chooses the half. The emulator reads all of them in the second way, so
+    that `v_cvt_f32_f16_e32 v0, v144` took the high half of v16. V_CMPX writes VCC beside EXEC, as it does before RDNA.
     """
     cdna, uint32, uint64 = emu.irc, emu.dtypes.uint32, emu.dtypes.uint64
 
@@ -88,7 +88,8 @@ def mend_sdwa_modifiers(emu):
         finally:
             emu._sdwa_select = select_
 
-    emu._INST_HANDLERS.update({kind: compile_ for kind, handler in emu._INST_HANDLERS.items() if handler is compile_sdwa})
+    kinds = [kind for kind, handler in emu._INST_HANDLERS.items() if handler is compile_sdwa]
+    emu._INST_HANDLERS.update(dict.fromkeys(kinds, compile_))
 
 
 if os.environ["TINYGRAD"] not in sys.path:
