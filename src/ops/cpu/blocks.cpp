@@ -46,6 +46,7 @@ void load_block(DType dtype, const std::byte* from, std::int64_t step, std::int6
     return gather<std::uint32_t>(to, 0, n, to);
   }
   if (step == 1) return cast_loop(dtype, computed)(from, to, n);
+  // Filled by pack(). NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
   alignas(64) std::array<std::byte, kBlock * 2> packed;
   pack(size_of(dtype), from, step, n, packed.data());
   cast_loop(dtype, computed)(packed.data(), to, n);

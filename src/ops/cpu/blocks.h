@@ -56,9 +56,9 @@ template <int kInputs, class Loop>
 void for_blocks(const Shape& shape, const std::array<BlockInput, kInputs>& inputs, std::byte* out,
                 DType out_dtype, Loop&& loop) {
   constexpr auto kCount = static_cast<std::size_t>(kInputs);
-  std::array<const Dims*, kCount> strides;
-  std::array<std::int64_t, kCount> size, computed;
-  std::array<bool, kCount> as_is;
+  std::array<const Dims*, kCount> strides{};
+  std::array<std::int64_t, kCount> size{}, computed{};
+  std::array<bool, kCount> as_is{};
   for (std::size_t k = 0; k < kCount; ++k) {
     strides[k] = inputs[k].strides;
     size[k] = static_cast<std::int64_t>(size_of(inputs[k].dtype));
@@ -69,13 +69,16 @@ void for_blocks(const Shape& shape, const std::array<BlockInput, kInputs>& input
   const bool out_as_is = size_of(compute_dtype(out_dtype)) == size_of(out_dtype);
 
   walk_ranges<kInputs>(shape, strides, [&](Walker<kInputs> walker) {
+    // Too large to be cleared for nothing: what is read was written before.
+    // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init)
     alignas(64) std::array<std::array<std::byte, kBlock * 8>, kCount> buffer;
     alignas(64) std::array<std::byte, kBlock * 8> result;
+    // NOLINTEND(cppcoreguidelines-pro-type-member-init)
     // What a buffer holds when it is one element over and over.
     std::array<const std::byte*, kCount> splat{};
     std::array<std::int64_t, kCount> splat_count{};
 
-    std::array<const void*, kCount> from;
+    std::array<const void*, kCount> from{};
     const auto finish = [&](std::int64_t position, std::int64_t n) {
       std::byte* to = out + position * out_size;
       if (out_as_is) {

@@ -103,6 +103,7 @@ void cast(const Tensor& in, Tensor& out) {
             std::byte* y = to + at[1] * to_size;
             if (step[0] == 1 || count == 1) return loop(x, y, count);
             // Packed in pieces, so that the loop sees neighbours.
+            // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): filled by pack()
             alignas(64) std::array<std::byte, kBlock * 8> packed;
             for (std::int64_t i = 0; i < count; i += kBlock) {
               const std::int64_t n = std::min(kBlock, count - i);

@@ -78,7 +78,7 @@ template <class T, class Op>
 void fold_row(const PoolingAxis& axis, bool count_include_pad, const Span& rows, const T* x,
               std::int64_t row_length, T* y) {
   using Value = typename Op::Value;
-  std::array<Value, kStretch> values;
+  std::array<Value, kStretch> values{};
   for (std::int64_t first = 0; first < axis.out; first += kStretch) {
     const std::int64_t last = std::min(first + kStretch, axis.out);
     std::fill_n(values.begin(), last - first, Op::kStart);
@@ -124,7 +124,7 @@ typename Op::Value fold_run(typename Op::Value value, const T* x, std::int64_t c
   constexpr std::int64_t kLanes = 16;
   constexpr std::int64_t kPart = 64 * kLanes;  // elements folded in Part
   while (count >= kLanes) {
-    std::array<typename Op::Part, kLanes> lanes;
+    std::array<typename Op::Part, kLanes> lanes{};
     lanes.fill(static_cast<typename Op::Part>(Op::kStart));
     const std::int64_t here = std::min(count, kPart) / kLanes * kLanes;
     for (std::int64_t i = 0; i < here; i += kLanes) {
@@ -157,7 +157,7 @@ T fold_window(const Span& rows, const Span& columns, const T* x, std::int64_t ro
       value = fold_run<T, Op>(value, x + row * row_length + columns.first, wide);
     }
   } else {  // lanes are kept from row to row
-    std::array<Value, kLanes> lanes;
+    std::array<Value, kLanes> lanes{};
     lanes.fill(Op::kStart);
     for (std::int64_t row = rows.first; row < rows.last; ++row) {
       const T* from = x + row * row_length + columns.first;

@@ -299,8 +299,8 @@ class Carry {
 // Offsets of positions one after the other, in runs along the innermost dimension.
 class Runs {
  public:
-  Runs(const Strided<1>& walk, Index first) : walk_(walk) {
-    inner_ = static_cast<Index>(walk.dim[0].size);
+  Runs(const Strided<1>& walk, Index first)
+      : walk_(walk), inner_(static_cast<Index>(walk.dim[0].size)) {
     Index rest = first;
     for (unsigned d = 0; d < walk.rank; ++d) {
       const Index size = static_cast<Index>(walk.dim[d].size);

@@ -109,7 +109,7 @@ void walk_ranges(const Shape& shape, const std::array<const Dims*, kOperands>& s
 template <int kOperands, class F>
 void walk(const Shape& shape, const std::array<const Dims*, kOperands>& strides, F&& f) {
   walk_ranges<kOperands>(shape, strides, [&](Walker<kOperands> walker) {
-    std::array<std::int64_t, kOperands> steps;
+    std::array<std::int64_t, kOperands> steps{};
     for (int k = 0; k < kOperands; ++k) steps[k] = walker.step(k);
     while (!walker.done()) {
       const std::int64_t run = walker.run();
