@@ -178,6 +178,11 @@ foreach(header IN LISTS TL_KERNEL_HEADERS)
 endforeach()
 
 set(TL_KERNEL_PACK ${PROJECT_BINARY_DIR}/kernels.tlpack)
+# Small is for what people install; a build that is only tested should be there soon.
+set(tl_quick_pack "--level\n1\n")
+if(TL_SANITIZE)
+  string(PREPEND tl_pack_arguments "${tl_quick_pack}")
+endif()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/kernels.tlpack.args CONTENT "${tl_pack_arguments}" @ONLY)
 add_custom_command(OUTPUT ${TL_KERNEL_PACK}
   COMMAND tl-pack ${TL_KERNEL_PACK} @${PROJECT_BINARY_DIR}/kernels.tlpack.args
@@ -233,7 +238,7 @@ endfunction()
 # sm_932 (CUDA), with 64 lanes sim64 and sm_964. Target tl_sim_pack; tests find the file's name in
 # TL_SIM_PACK.
 function(tl_add_sim_pack)
-  set(arguments "")
+  set(arguments "${tl_quick_pack}")
   set(inputs "")
   foreach(warp 32 64)
     tl_add_host_kernels(${warp})

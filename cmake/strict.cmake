@@ -29,4 +29,6 @@ if(TL_SANITIZE)
   # one side sees and the other does not gives false reports.
   add_compile_options(-fsanitize=${TL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${TL_SANITIZE})
+  # Loops that are otherwise compiled for several instruction sets are compiled for this machine's (src/ops/cpu/targets.h).
+  add_compile_definitions(TL_ONE_INSTRUCTION_SET)
 endif()

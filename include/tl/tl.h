@@ -40,6 +40,7 @@
 #include "tl/ops/table.h"
 #include "tl/ops/unary.h"
 #include "tl/ops/where.h"
+#include "tl/quant/format.h"
 #include "tl/runtime/block.h"
 #include "tl/runtime/device.h"
 #include "tl/runtime/fault.h"

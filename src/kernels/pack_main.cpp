@@ -1,11 +1,12 @@
 // tl-pack: makes a kernel pack out of compiled images and source texts, or lists one.
 //
-//   tl-pack OUT [--image MODULE:ARCHITECTURE:KIND:FILE]... [--source NAME:FILE]...
+//   tl-pack OUT [--level N] [--image MODULE:ARCHITECTURE:KIND:FILE]... [--source NAME:FILE]...
 //   tl-pack --list FILE
 //
 // An argument @FILE stands for the lines of that file, one argument each. KIND is cubin, ptx, hsaco
 // or host. A pack made from images of your own, named in TL_KERNEL_PACKS, adds an architecture to a
 // program that is already built.
+#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "runtime/kernel_pack.h"
@@ -25,9 +27,12 @@ using tl::Error;
 using tl::ErrorKind;
 
 constexpr std::string_view kUsage =
-    "usage: tl-pack OUT [--image MODULE:ARCHITECTURE:KIND:FILE]... [--source NAME:FILE]...\n"
+    "usage: tl-pack OUT [--level N] [--image MODULE:ARCHITECTURE:KIND:FILE]... "
+    "[--source NAME:FILE]...\n"
     "       tl-pack --list FILE\n"
-    "@FILE stands for the lines of FILE; KIND is cubin, ptx, hsaco or host\n";
+    "@FILE stands for the lines of FILE; KIND is cubin, ptx, hsaco or host;\n"
+    "N is how hard to compress what follows it, from 1 (quick) to 19 (small, as it is unless "
+    "told)\n";
 
 // Cuts `text` at its first `count` - 1 colons; the last part may have more of them.
 std::vector<std::string> cut(const std::string& text, std::size_t count) {
@@ -78,6 +83,17 @@ void list(const std::string& path) {
             << tl::format_bytes(pack.total_bytes()) << '\n';
 }
 
+int parse_level(std::string_view text) {
+  int level = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), level);
+  if (status != std::errc{} || end != text.data() + text.size() || level < 1 ||
+      level > tl::PackWriter::kSmallest) {
+    throw Error(ErrorKind::BadArgument, "tl-pack", "--level must be from 1 to ",
+                tl::PackWriter::kSmallest, ", got '", text, "'");
+  }
+  return level;
+}
+
 void write(const std::vector<std::string>& arguments) {
   const std::string& out = arguments[0];
   tl::PackWriter writer;
@@ -85,7 +101,9 @@ void write(const std::vector<std::string>& arguments) {
     if (i + 1 == arguments.size()) {
       throw Error(ErrorKind::BadArgument, "tl-pack", arguments[i], " needs a value");
     }
-    if (arguments[i] == "--image") {
+    if (arguments[i] == "--level") {
+      writer.set_level(parse_level(arguments[i + 1]));
+    } else if (arguments[i] == "--image") {
       const auto parts = cut(arguments[i + 1], 4);
       const auto kind = tl::parse_pack_kind(parts[2]);
       if (!kind) throw Error(ErrorKind::BadArgument, "tl-pack", "unknown kind '", parts[2], "'");

@@ -89,7 +89,10 @@ class KernelPack {
 // Makes the bytes of a pack. Equal contents are stored once.
 class PackWriter {
  public:
-  explicit PackWriter(int level = 19) : level_(level) {}
+  static constexpr int kSmallest = 19;
+  explicit PackWriter(int level = kSmallest) : level_(level) {}
+  // How hard to compress what is added from here on: 1 is quick, kSmallest slow.
+  void set_level(int level) { level_ = level; }
 
   // Throws BadArgument for a name that is empty, too long or not plain text, and for content that
   // is too large.

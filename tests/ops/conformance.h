@@ -20,6 +20,17 @@
 
 namespace tl::test {
 
+// Whether memory is watched here, which makes simulated kernels slow: the longest tests then take
+// one dtype of each size. Which address a kernel touches does not depend on more.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+inline bool stands_for_its_size(DType dtype) {
+  return dtype == DType::U8 || dtype == DType::F16 || dtype == DType::F32 || dtype == DType::F64;
+}
+
 // The reference's tensor: row-major doubles. (i64 values in tests stay below 2^53.)
 struct Host {
   Shape shape;
