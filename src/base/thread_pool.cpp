@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <string_view>
@@ -22,7 +23,16 @@ namespace {
 // one costs nothing.
 constexpr std::uint64_t kRangesPerThread = 4;
 
+// How long a thread looks before it sleeps: several times what waking it would take.
+constexpr std::chrono::microseconds kSpin{60};
+
 thread_local bool inside_loop = false;
+
+void pause_briefly() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
 
 class InsideLoop {
  public:
@@ -57,7 +67,9 @@ struct ThreadPool::Loop {
   std::atomic<std::uint64_t> next{0};
   std::atomic<bool> failed{false};
   std::exception_ptr error;  // written by the thread that set `failed`, read when all have left
-  int inside = 0;            // workers in this loop; guarded by the pool's mutex
+  // Workers in this loop. Changes under the pool's mutex; whoever sees zero once the loop is off
+  // the pool's list may end its life.
+  std::atomic<int> inside{0};
 
   bool has_work() const noexcept { return next.load(std::memory_order_relaxed) < ranges; }
 
@@ -88,7 +100,8 @@ struct ThreadPool::Worker {
 
 ThreadPool::ThreadPool() : ThreadPool(default_threads()) {}
 
-ThreadPool::ThreadPool(int threads) : threads_(checked_threads(threads)) {}
+ThreadPool::ThreadPool(int threads)
+    : threads_(checked_threads(threads)), spins_(threads <= usable_cpus()) {}
 
 ThreadPool::~ThreadPool() {
   {
@@ -138,6 +151,7 @@ void ThreadPool::set_threads(int threads) {
   {
     const std::lock_guard lock(mutex_);
     threads_ = threads;
+    spins_.store(threads <= usable_cpus(), std::memory_order_relaxed);
     while (workers_.size() + 1 > static_cast<std::size_t>(threads)) {
       workers_.back()->stop = true;
       surplus.push_back(std::move(workers_.back()));
@@ -163,24 +177,49 @@ void ThreadPool::start_workers(int wanted) {
   }
 }
 
+template <class Done>
+bool ThreadPool::spin_until(Done&& done) const {
+  if (done()) return true;
+  if (!spins_.load(std::memory_order_relaxed)) return false;
+  const auto until = std::chrono::steady_clock::now() + kSpin;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (done()) return true;
+      pause_briefly();
+    }
+  } while (std::chrono::steady_clock::now() < until);
+  return false;
+}
+
+ThreadPool::Loop* ThreadPool::find_work() const {
+  const auto found =
+      std::find_if(loops_.begin(), loops_.end(), [](const Loop* each) { return each->has_work(); });
+  return found == loops_.end() ? nullptr : *found;
+}
+
 void ThreadPool::work(Worker& self) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    Loop* loop = nullptr;
-    wake_.wait(lock, [&] {
-      const auto found = std::find_if(loops_.begin(), loops_.end(),
-                                      [](const Loop* each) { return each->has_work(); });
-      loop = found == loops_.end() ? nullptr : *found;
-      return self.stop || loop != nullptr;
-    });
+    Loop* loop = find_work();
+    if (loop == nullptr && !self.stop) {
+      const std::uint64_t seen = begun_.load(std::memory_order_relaxed);
+      lock.unlock();
+      spin_until([&] { return begun_.load(std::memory_order_relaxed) != seen; });
+      lock.lock();
+      ++asleep_;
+      wake_.wait(lock, [&] {
+        loop = find_work();
+        return self.stop || loop != nullptr;
+      });
+      --asleep_;
+    }
     if (self.stop) return;
-    ++loop->inside;
+    loop->inside.fetch_add(1, std::memory_order_relaxed);
     lock.unlock();
     loop->take_part();
     lock.lock();
-    // Under the lock, so that the caller cannot see zero and end the loop's life before the
-    // notification is made.
-    if (--loop->inside == 0) left_.notify_all();
+    // The last touch of the loop. What was done in it is seen by who sees the zero.
+    if (loop->inside.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_all();
   }
 }
 
@@ -214,16 +253,23 @@ void ThreadPool::run(std::int64_t begin, std::int64_t end, std::int64_t grain, B
   if (helpers > 0) {
     start_workers(helpers);
     loops_.push_back(&loop);
+    begun_.fetch_add(1, std::memory_order_relaxed);
   }
+  const int to_wake = std::min(helpers, asleep_);
   lock.unlock();
-  for (int i = 0; i < helpers; ++i) wake_.notify_one();
+  for (int i = 0; i < to_wake; ++i) wake_.notify_one();
 
   loop.take_part();
 
   if (helpers > 0) {
     lock.lock();
     std::erase(loops_, &loop);  // from here on no worker can enter
-    left_.wait(lock, [&] { return loop.inside == 0; });
+    lock.unlock();
+    const auto empty = [&] { return loop.inside.load(std::memory_order_acquire) == 0; };
+    if (!spin_until(empty)) {
+      lock.lock();
+      left_.wait(lock, empty);
+    }
   }
   if (loop.error) std::rethrow_exception(loop.error);
 }

@@ -4,8 +4,13 @@
 // when a loop first has work for them. A loop inside a loop runs on the thread that reached it: the
 // outer loop already keeps every thread busy. Several threads may run loops on one pool at the same
 // time; they then share the workers.
+//
+// A worker that has nothing to do looks for the next loop for a moment before it sleeps, because
+// waking a thread takes as long as many a loop; a pool with more threads than the process has CPUs
+// does not.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -63,6 +68,10 @@ class ThreadPool {
   void run(std::int64_t begin, std::int64_t end, std::int64_t grain, Body body, void* callable);
   void start_workers(int wanted);  // with mutex_ held
   void work(Worker& self);
+  Loop* find_work() const;  // with mutex_ held
+  // Until `done` holds, for a moment at most; whether it does.
+  template <class Done>
+  bool spin_until(Done&& done) const;
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable wake_;
@@ -70,6 +79,10 @@ class ThreadPool {
   std::vector<Loop*> loops_;      // running, oldest first; each lives on its caller's stack
   std::vector<std::unique_ptr<Worker>> workers_;
   int threads_;
+  int asleep_ = 0;                  // workers that wait for wake_
+  std::atomic<bool> spins_{false};  // whether looking for a moment is worth it
+  std::atomic<std::uint64_t> begun_{
+      0};  // loops begun that have work for workers; changes under mutex_
 };
 
 }  // namespace tl
