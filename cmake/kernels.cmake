@@ -20,6 +20,7 @@ set(TL_KERNEL_MODULES
     indexing
     matmul
     norm
+    quantized
     reduce
     sort
     ternary
@@ -42,6 +43,8 @@ set(TL_KERNEL_HEADERS
     gpu_sort.h
     gpu_types.h
     gpu_warp.h
+    quant_blocks.h
+    quant_grids.h
     random_numbers.h
     row_math.h
     tl/base/float_bits.h

@@ -4,7 +4,7 @@
     include_direction_test.py ROOT          checks ROOT/src and ROOT/include/tl
     include_direction_test.py --self-test   checks the checker against small made-up trees
 
-The order is base -> runtime -> kernels -> tensor -> ops, quant -> grad -> model -> logic, lang -> cli. A file may
+The order is base -> runtime -> kernels -> tensor -> ops -> quant -> grad -> model -> logic, lang -> cli. A file may
 include its own room and rooms to its left. CUDA's and HIP's own names are known to src/runtime/driver/ and to
 src/kernels/gpu*.h alone; everything else is written once for both.
 """
@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 
-RANKS = [["base"], ["runtime"], ["kernels"], ["tensor"], ["ops", "quant"], ["grad"], ["model"], ["logic", "lang"],
+RANKS = [["base"], ["runtime"], ["kernels"], ["tensor"], ["ops"], ["quant"], ["grad"], ["model"], ["logic", "lang"],
          ["cli"]]
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 

@@ -12,6 +12,7 @@
 #include "kernels/names/indexing.h"
 #include "kernels/names/matmul.h"
 #include "kernels/names/norm.h"
+#include "kernels/names/quantized.h"
 #include "kernels/names/reduce.h"
 #include "kernels/names/sort.h"
 
@@ -42,6 +43,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kMatmulViews;
     case ModuleId::Norm:
       return kernels::kNormViews;
+    case ModuleId::Quantized:
+      return kernels::kQuantizedViews;
     case ModuleId::Reduce:
       return kernels::kReduceViews;
     case ModuleId::Sort:

@@ -1,0 +1,74 @@
+// A tensor whose elements lie in blocks that share scales, as GGUF files hold them.
+//
+// It is a value like a Tensor: copies share memory, on every device. The blocks are kept as they
+// are; nothing here expands a whole tensor but dequantize(), whose result is what was asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <vector>
+
+#include "tl/base/dtype.h"
+#include "tl/quant/format.h"
+#include "tl/runtime/device.h"
+#include "tl/runtime/raw_memory.h"
+#include "tl/tensor/dims.h"
+#include "tl/tensor/tensor.h"
+
+namespace tl {
+
+class QTensor {
+ public:
+  QTensor() : shape_{0} {}  // no elements: F32, on the CPU
+
+  // Rows of whole blocks one after the other. Throws ShapeMismatch when the bytes are not those of
+  // that shape, BadArgument when a row is not a whole number of blocks.
+  static QTensor from_blocks(std::span<const std::byte> blocks, QType type, const Shape& shape,
+                             const Device& device = Device::cpu());
+  // Memory that is there already.
+  static QTensor from_memory(RawMemory memory, QType type, const Shape& shape);
+
+  QType type() const noexcept { return type_; }
+  const Shape& shape() const noexcept { return shape_; }
+  int rank() const noexcept { return shape_.size(); }
+  std::int64_t count() const noexcept { return count_; }  // elements
+  std::int64_t columns() const noexcept { return rank() == 0 ? 1 : shape_[rank() - 1]; }
+  std::int64_t rows() const noexcept { return columns() == 0 ? 0 : count_ / columns(); }
+  std::size_t row_bytes() const;
+  std::uint64_t size_bytes() const noexcept { return memory_.bytes(); }
+  Device device() const { return memory_.device(); }
+  DeviceLocation location() const noexcept { return memory_.location(); }
+  bool shares_memory_with(const QTensor& other) const noexcept;
+  const RawMemory& memory() const noexcept { return memory_; }
+
+  // The blocks, in the order of the file. Waits for the device.
+  std::vector<std::byte> to_blocks() const;
+  // The same blocks on another device; itself where it already is.
+  QTensor to(const Device& device) const;
+  // One matrix of a stack, and so on: without the first dimension. Shares memory.
+  QTensor get(std::int64_t index) const;
+
+  // All elements as f32, f16 or bf16: the formula of the format in f32, rounded once.
+  Tensor dequantize(DType dtype = DType::F32) const;
+
+ private:
+  QTensor(RawMemory memory, QType type, const Shape& shape, std::int64_t count)
+      : memory_(std::move(memory)), shape_(shape), count_(count), type_(type) {}
+  Tensor as_bytes() const;  // (rows, row_bytes) of u8
+  friend Tensor embedding(const QTensor& table, const Tensor& ids, DType dtype);
+
+  RawMemory memory_;
+  Shape shape_;
+  std::int64_t count_ = 0;
+  QType type_ = QType::F32;
+};
+
+// Rows of a table, for indices of any shape: only the rows asked for are expanded. A bad index is
+// an error as for embedding() of a Tensor (tl/ops/indexing.h).
+Tensor embedding(const QTensor& table, const Tensor& ids, DType dtype = DType::F32);
+
+std::ostream& operator<<(std::ostream& out, const QTensor& tensor);  // type, shape and device
+
+}  // namespace tl

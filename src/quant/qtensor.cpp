@@ -1,0 +1,123 @@
+#include "tl/quant/qtensor.h"
+
+#include <ostream>
+
+#include "quant/cpu/dequantize.h"
+#include "quant/gpu/dequantize.h"
+#include "tl/base/error.h"
+#include "tl/ops/copy.h"
+#include "tl/ops/indexing.h"
+
+namespace tl {
+
+namespace {
+
+// Elements of the shape, its bytes in blocks of the type checked against `bytes`.
+std::int64_t checked_count(std::string_view where, QType type, const Shape& shape,
+                           std::uint64_t bytes) {
+  const std::int64_t count = element_count(where, shape);
+  const std::int64_t columns = shape.empty() ? 1 : shape[shape.size() - 1];
+  const std::size_t wanted = q_bytes(where, type, columns == 0 ? 0 : count / columns, columns);
+  if (wanted != bytes) {
+    throw Error(ErrorKind::ShapeMismatch, where, "shape ", shape, " of ", type, " is ", wanted,
+                " bytes, and there are ", bytes);
+  }
+  return count;
+}
+
+void expect_decoded(std::string_view where, DType dtype) {
+  if (dtype != DType::F32 && dtype != DType::F16 && dtype != DType::BF16) {
+    throw Error(ErrorKind::Unsupported, where, "gives f32, f16 or bf16, not ", dtype);
+  }
+}
+
+}  // namespace
+
+QTensor QTensor::from_blocks(std::span<const std::byte> blocks, QType type, const Shape& shape,
+                             const Device& device) {
+  const std::int64_t count = checked_count("from_blocks", type, shape, blocks.size());
+  RawMemory memory(device, blocks.size());
+  memory.upload(0, blocks.data(), blocks.size());
+  return {std::move(memory), type, shape, count};
+}
+
+QTensor QTensor::from_memory(RawMemory memory, QType type, const Shape& shape) {
+  const std::int64_t count = checked_count("from_memory", type, shape, memory.bytes());
+  return {std::move(memory), type, shape, count};
+}
+
+std::size_t QTensor::row_bytes() const { return q_bytes("row_bytes", type_, 1, columns()); }
+
+bool QTensor::shares_memory_with(const QTensor& other) const noexcept {
+  return size_bytes() > 0 && memory_.block().get() == other.memory_.block().get();
+}
+
+std::vector<std::byte> QTensor::to_blocks() const {
+  std::vector<std::byte> blocks(memory_.bytes());
+  memory_.download(0, blocks.data(), blocks.size());
+  return blocks;
+}
+
+QTensor QTensor::to(const Device& device) const {
+  if (device.location() == location()) return *this;
+  RawMemory there(device, memory_.bytes());
+  there.copy_from(memory_);
+  return {std::move(there), type_, shape_, count_};
+}
+
+QTensor QTensor::get(std::int64_t index) const {
+  if (rank() < 2) {
+    throw Error(ErrorKind::ShapeMismatch, "get", "shape ", shape_, " has no matrices to take");
+  }
+  const std::int64_t size = shape_[0];
+  const std::int64_t at = index < 0 ? index + size : index;
+  if (at < 0 || at >= size) {
+    throw Error(ErrorKind::InvalidIndex, "get", "index ", index, " is outside 0 to ", size - 1);
+  }
+  Shape rest;
+  for (int d = 1; d < rank(); ++d) rest.push_back(shape_[d]);
+  const std::uint64_t bytes = memory_.bytes() / static_cast<std::uint64_t>(size);
+  return {memory_.slice(static_cast<std::uint64_t>(at) * bytes, bytes), type_, rest, count_ / size};
+}
+
+Tensor QTensor::as_bytes() const {
+  return Tensor::from_memory(memory_, DType::U8,
+                             Layout(Shape{rows(), static_cast<std::int64_t>(row_bytes())}));
+}
+
+Tensor QTensor::dequantize(DType dtype) const {
+  expect_decoded("dequantize", dtype);
+  if (is_plain(type_)) {
+    const auto stored = plain_dtype(type_);
+    if (!stored) throw Error(ErrorKind::Unsupported, "dequantize", type_, " is no tensor's dtype");
+    return to_dtype(Tensor::from_memory(memory_, *stored, Layout(shape_)), dtype);
+  }
+  Tensor out = Tensor::uninitialized(shape_, dtype, device());
+  if (out.empty()) return out;
+  if (device().is_cpu()) {
+    const Stream stream = device().stream();
+    cpu::dequantize(type_, memory_.data(stream), count_, dtype, out.write(stream));
+  } else {
+    gpu::dequantize(type_, memory_, out);
+  }
+  return out;
+}
+
+Tensor embedding(const QTensor& table, const Tensor& ids, DType dtype) {
+  if (table.rank() != 2) {
+    throw Error(ErrorKind::ShapeMismatch, "embedding",
+                "the table must have 2 dimensions, and has shape ", table.shape());
+  }
+  expect_decoded("embedding", dtype);
+  // The rows' blocks first, by the op that knows about indices, and then only those decoded.
+  const Tensor rows = embedding(table.as_bytes(), ids);
+  Shape shape = ids.shape();
+  shape.push_back(table.columns());
+  return QTensor::from_memory(contiguous(rows).memory(), table.type(), shape).dequantize(dtype);
+}
+
+std::ostream& operator<<(std::ostream& out, const QTensor& tensor) {
+  return out << tensor.type() << ' ' << tensor.shape() << " on " << tensor.location();
+}
+
+}  // namespace tl
