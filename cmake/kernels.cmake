@@ -44,6 +44,7 @@ set(TL_KERNEL_HEADERS
     gpu_types.h
     gpu_warp.h
     quant_blocks.h
+    quant_encode.h
     quant_grids.h
     random_numbers.h
     row_math.h

@@ -2,6 +2,7 @@
 // per block and any grid.
 #include "gpu.h"
 #include "quant_blocks.h"
+#include "quant_encode.h"
 
 namespace blocks = tl::quant_blocks;
 
@@ -266,4 +267,39 @@ GPU_KERNEL void dequantize_q2_0_f16(const Bits8* x, Half* y, Index eights) {
 }
 GPU_KERNEL void dequantize_q2_0_bf16(const Bits8* x, BFloat16* y, Index eights) {
   dequantize<blocks::Q2_0>(x, y, eights);
+}
+
+// A thread makes a block.
+template <int kElements, int kBytes, class Encode>
+GPU_INLINE void quantize(const float* x, Bits8* y, Index count, Encode encode) {
+  grid_stride(count, [&](Index i) { encode(x + i * kElements, y + i * kBytes); });
+}
+
+GPU_KERNEL void quantize_q4_0(const float* x, Bits8* y, Index count) {
+  quantize<32, 18>(x, y, count,
+                   [](const float* from, Bits8* to) { blocks::encode_q4_0(from, to); });
+}
+GPU_KERNEL void quantize_q4_1(const float* x, Bits8* y, Index count) {
+  quantize<32, 20>(x, y, count,
+                   [](const float* from, Bits8* to) { blocks::encode_q4_1(from, to); });
+}
+GPU_KERNEL void quantize_q5_0(const float* x, Bits8* y, Index count) {
+  quantize<32, 22>(x, y, count,
+                   [](const float* from, Bits8* to) { blocks::encode_q5_0(from, to); });
+}
+GPU_KERNEL void quantize_q5_1(const float* x, Bits8* y, Index count) {
+  quantize<32, 24>(x, y, count,
+                   [](const float* from, Bits8* to) { blocks::encode_q5_1(from, to); });
+}
+GPU_KERNEL void quantize_q8_0(const float* x, Bits8* y, Index count) {
+  quantize<32, 34>(x, y, count,
+                   [](const float* from, Bits8* to) { blocks::encode_q8_0(from, to); });
+}
+GPU_KERNEL void quantize_q8_1(const float* x, Bits8* y, Index count) {
+  quantize<32, 36>(x, y, count,
+                   [](const float* from, Bits8* to) { blocks::encode_q8_1(from, to); });
+}
+GPU_KERNEL void quantize_q8_k(const float* x, Bits8* y, Index count) {
+  quantize<256, 292>(x, y, count,
+                     [](const float* from, Bits8* to) { blocks::encode_q8_k(from, to); });
 }

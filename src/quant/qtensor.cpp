@@ -1,9 +1,12 @@
 #include "tl/quant/qtensor.h"
 
+#include <cmath>
 #include <ostream>
+#include <utility>
 
 #include "quant/cpu/dequantize.h"
-#include "quant/gpu/dequantize.h"
+#include "quant/cpu/quantize.h"
+#include "quant/gpu/blocks.h"
 #include "tl/base/error.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/indexing.h"
@@ -44,6 +47,58 @@ QTensor QTensor::from_blocks(std::span<const std::byte> blocks, QType type, cons
 QTensor QTensor::from_memory(RawMemory memory, QType type, const Shape& shape) {
   const std::int64_t count = checked_count("from_memory", type, shape, memory.bytes());
   return {std::move(memory), type, shape, count};
+}
+
+QTensor QTensor::quantize(const Tensor& x, QType type) { return encode(x, type, nullptr); }
+
+QTensor QTensor::quantize(const Tensor& x, QType type, const Tensor& importance) {
+  const std::int64_t columns = x.rank() == 0 ? 1 : x.dim(-1);
+  if (importance.rank() != 1 || importance.dim(0) != columns) {
+    throw Error(ErrorKind::ShapeMismatch, "quantize", "importance has shape ", importance.shape(),
+                ", and ", columns, " columns need (", columns, ")");
+  }
+  const auto weights = to_dtype(importance, DType::F32).to_vector<float>();
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    if (!(weights[j] >= 0) || !std::isfinite(weights[j])) {
+      throw Error(ErrorKind::BadArgument, "quantize", "the importance of column ", j, " is ",
+                  weights[j]);
+    }
+  }
+  return encode(x, type, weights.data());
+}
+
+QTensor QTensor::encode(const Tensor& x, QType type, const float* importance) {
+  constexpr std::string_view kWhere = "quantize";
+  const std::int64_t columns = x.rank() == 0 ? 1 : x.dim(-1);
+  const std::int64_t rows = columns == 0 ? 0 : x.count() / columns;
+  const std::size_t bytes = q_bytes(kWhere, type, rows, columns);
+  if (!is_float(x.dtype())) {
+    throw Error(ErrorKind::Unsupported, kWhere, "needs a float tensor, got ", x.dtype());
+  }
+  if (is_plain(type)) {
+    const auto stored = plain_dtype(type);
+    if (!stored) throw Error(ErrorKind::Unsupported, kWhere, type, " is no tensor's dtype");
+    const Tensor plain = contiguous(to_dtype(x, *stored));
+    return from_memory(
+        plain.memory().slice(static_cast<std::uint64_t>(plain.layout().offset()) * size_of(*stored),
+                             plain.size_bytes()),
+        type, x.shape());
+  }
+  if (!cpu::can_quantize(type)) {
+    throw Error(ErrorKind::Unsupported, kWhere, type, " can be read and not made");
+  }
+  const Tensor wide = contiguous(to_dtype(x, DType::F32));
+  if (!x.device().is_cpu() && gpu::can_quantize(type)) {
+    return {gpu::quantize(type, wide), type, x.shape(), x.count()};
+  }
+  const Tensor here = tl::to(wide, Device::cpu());
+  RawMemory blocks(Device::cpu(), bytes);
+  if (bytes > 0) {
+    const Stream stream = Device::cpu().stream();
+    cpu::quantize(type, here.read<float>(stream), rows, columns, importance,
+                  blocks.overwrite_data(stream));
+  }
+  return QTensor(std::move(blocks), type, x.shape(), x.count()).to(x.device());
 }
 
 std::size_t QTensor::row_bytes() const { return q_bytes("row_bytes", type_, 1, columns()); }

@@ -30,6 +30,13 @@ class QTensor {
   // Memory that is there already.
   static QTensor from_memory(RawMemory memory, QType type, const Shape& shape);
 
+  // Numbers of any float dtype and layout in blocks of that type. `importance` has one weight per
+  // column: how much an error there counts where the format leaves scales to choose (the K types,
+  // IQ4_NL and IQ4_XS). Formats with a fixed rule are made on the device; for the others the search
+  // runs on the CPU. Throws Unsupported for types that are only read.
+  static QTensor quantize(const Tensor& x, QType type);
+  static QTensor quantize(const Tensor& x, QType type, const Tensor& importance);
+
   QType type() const noexcept { return type_; }
   const Shape& shape() const noexcept { return shape_; }
   int rank() const noexcept { return shape_.size(); }
@@ -57,6 +64,7 @@ class QTensor {
   QTensor(RawMemory memory, QType type, const Shape& shape, std::int64_t count)
       : memory_(std::move(memory)), shape_(shape), count_(count), type_(type) {}
   Tensor as_bytes() const;  // (rows, row_bytes) of u8
+  static QTensor encode(const Tensor& x, QType type, const float* importance);
   friend Tensor embedding(const QTensor& table, const Tensor& ids, DType dtype);
 
   RawMemory memory_;

@@ -9,4 +9,9 @@ namespace tl::gpu {
 // Whole blocks of `out.count()` elements; `out` is fresh and f32, f16 or bf16.
 void dequantize(QType type, const RawMemory& blocks, Tensor& out);
 
+// Whether quantize() below makes that type.
+bool can_quantize(QType type);
+// f32, contiguous, whole blocks.
+RawMemory quantize(QType type, const Tensor& x);
+
 }  // namespace tl::gpu
