@@ -1,15 +1,19 @@
 #include "tl/quant/qtensor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <ostream>
 #include <utility>
 
 #include "quant/cpu/dequantize.h"
+#include "quant/cpu/product.h"
 #include "quant/cpu/quantize.h"
 #include "quant/gpu/blocks.h"
 #include "tl/base/error.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/indexing.h"
+#include "tl/ops/join.h"
+#include "tl/ops/matmul.h"
 
 namespace tl {
 
@@ -169,6 +173,55 @@ Tensor embedding(const QTensor& table, const Tensor& ids, DType dtype) {
   Shape shape = ids.shape();
   shape.push_back(table.columns());
   return QTensor::from_memory(contiguous(rows).memory(), table.type(), shape).dequantize(dtype);
+}
+
+QTensor QTensor::some_rows(std::int64_t first, std::int64_t count) const {
+  const std::uint64_t bytes = row_bytes();
+  return {memory_.slice(static_cast<std::uint64_t>(first) * bytes,
+                        static_cast<std::uint64_t>(count) * bytes),
+          type_, Shape{count, columns()}, count * columns()};
+}
+
+Tensor linear(const Tensor& x, const QTensor& weight) {
+  constexpr std::string_view kOp = "linear";
+  const std::int64_t k = x.rank() == 0 ? 1 : x.dim(-1);
+  if (weight.rank() != 2 || x.rank() == 0 || k != weight.columns()) {
+    throw Error(ErrorKind::ShapeMismatch, kOp, "x of shape ", x.shape(), " and a weight of shape ",
+                weight.shape(), " have no product: (..., k) and (n, k) are needed");
+  }
+  if (x.location() != weight.location()) {
+    throw Error(ErrorKind::WrongDevice, kOp, "x is on ", x.location(), ", the weight on ",
+                weight.location());
+  }
+  if (!is_float(x.dtype())) {
+    throw Error(ErrorKind::Unsupported, kOp, "needs a float tensor, got ", x.dtype());
+  }
+  const std::int64_t n = weight.shape()[0];
+  Shape shape = x.shape();
+  shape[x.rank() - 1] = n;
+  if (x.device().is_cpu() && !is_plain(weight.type())) {
+    const Tensor wide = contiguous(to_dtype(x, DType::F32));
+    Tensor out = Tensor::uninitialized(shape, DType::F32, x.device());
+    if (!out.empty()) {
+      const Stream stream = x.device().stream();
+      cpu::product(weight.type(), weight.memory().data(stream), n, k, wide.read<float>(stream),
+                   out.count() / n, out.write<float>(stream));
+    }
+    return to_dtype(out, x.dtype());
+  }
+  // Decoded in pieces that a cache may hold, so that no whole matrix ever is.
+  constexpr std::int64_t kPiece = 1 << 22;
+  const DType decoded =
+      x.dtype() == DType::F16 || x.dtype() == DType::BF16 ? x.dtype() : DType::F32;
+  const Tensor from = to_dtype(x, decoded);
+  const std::int64_t together = std::max<std::int64_t>(1, kPiece / std::max<std::int64_t>(k, 1));
+  std::vector<Tensor> parts;
+  for (std::int64_t row = 0; row < n; row += together) {
+    const QTensor some = weight.some_rows(row, std::min(together, n - row));
+    parts.push_back(linear(from, some.dequantize(decoded)));
+  }
+  if (parts.empty()) return Tensor::zeros(shape, x.dtype(), x.device());
+  return to_dtype(parts.size() == 1 ? parts[0] : cat(parts, -1), x.dtype());
 }
 
 std::ostream& operator<<(std::ostream& out, const QTensor& tensor) {

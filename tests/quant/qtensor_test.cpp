@@ -14,6 +14,7 @@
 #include "support/on_every_device.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/indexing.h"
+#include "tl/ops/matmul.h"
 
 namespace tl {
 namespace {
@@ -226,6 +227,52 @@ TEST_P(QTensors, DecodingMakesNoCopyToTheHostAndWaitsForNothing) {
   EXPECT_EQ(after.uploads, before.uploads);
   EXPECT_EQ(after.downloads, before.downloads);
   EXPECT_EQ(after.synchronizations, before.synchronizations);
+}
+
+TEST_P(QTensors, LinearIsNearTheProductWithTheDecodedWeight) {
+  for (const QType type : {QType::Q4_0, QType::Q5_1, QType::Q4_K, QType::Q6_K, QType::IQ4_XS,
+                           QType::MXFP4, QType::F16}) {
+    std::vector<float> values(24 * 512);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = std::sin(static_cast<float>(i * i % 977));
+    }
+    const QTensor w = QTensor::quantize(Tensor::from(values, {24, 512}, device()), type);
+    for (const DType dtype : {DType::F32, DType::F16, DType::BF16, DType::F64}) {
+      std::vector<float> numbers(3 * 512 * 2);
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::cos(static_cast<float>(i));
+      // Every second row, and a leading dimension.
+      const Tensor x =
+          to_dtype(Tensor::from(numbers, {1, 6, 512}, device()).slice(1, 0, 6, 2), dtype);
+      const Tensor y = linear(x, w);
+      EXPECT_EQ(y.shape(), (Shape{1, 3, 24}));
+      EXPECT_EQ(y.dtype(), dtype);
+      const auto got = to_dtype(y, DType::F32).to_vector<float>();
+      const auto want =
+          linear(contiguous(to_dtype(x, DType::F32)), w.dequantize()).to_vector<float>();
+      // Both sides have a size of about 0.7, so a product one of sqrt(512) / 2.
+      for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 0.25) << type;
+    }
+  }
+}
+
+TEST_P(QTensors, LinearOfNothingIsZerosOrEmpty) {
+  const QTensor w = random_tensor(QType::Q8_0, {5, 32}, device());
+  EXPECT_EQ(linear(Tensor::zeros({0, 32}, DType::F32, device()), w).shape(), (Shape{0, 5}));
+  const QTensor none = QTensor::from_blocks({}, QType::Q8_0, {0, 32}, device());
+  EXPECT_EQ(linear(Tensor::zeros({2, 32}, DType::F32, device()), none).shape(), (Shape{2, 0}));
+  const QTensor thin = QTensor::from_blocks({}, QType::Q8_0, {3, 0}, device());
+  EXPECT_EQ(linear(Tensor::zeros({2, 0}, DType::F32, device()), thin).to_vector<float>(),
+            std::vector<float>(6));
+}
+
+TEST_P(QTensors, LinearOfWrongShapesAndDtypesIsAnError) {
+  const QTensor w = random_tensor(QType::Q8_0, {5, 32}, device());
+  expect_error(ErrorKind::ShapeMismatch, "(2, 64)",
+               [&] { linear(Tensor::zeros({2, 64}, DType::F32, device()), w); });
+  expect_error(ErrorKind::ShapeMismatch, "(5, 32)",
+               [&] { linear(Tensor::zeros({}, DType::F32, device()), w); });
+  expect_error(ErrorKind::Unsupported, "i64",
+               [&] { linear(Tensor::zeros({2, 32}, DType::I64, device()), w); });
 }
 
 TEST_P(QTensors, WrongSizesAndDtypesAreErrors) {

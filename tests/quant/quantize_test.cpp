@@ -86,6 +86,7 @@ TEST_P(Quantize, SearchedScalesAreAtLeastAsGoodAsTheAuthors) {
         Known{QType::Q5_K, 0.032942}, Known{QType::Q6_K, 0.015650}, Known{QType::IQ4_NL, 0.070159},
         Known{QType::IQ4_XS, 0.071000}}) {
     const double error = relative_error(sample(), quantized(known.type));
+    RecordProperty(std::string(name(known.type)), std::to_string(error));
     EXPECT_LE(error, known.error) << known.type;
     EXPECT_GT(error, known.error / 3) << known.type;  // fewer bits than that cannot do better
   }

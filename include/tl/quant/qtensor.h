@@ -63,7 +63,9 @@ class QTensor {
  private:
   QTensor(RawMemory memory, QType type, const Shape& shape, std::int64_t count)
       : memory_(std::move(memory)), shape_(shape), count_(count), type_(type) {}
-  Tensor as_bytes() const;  // (rows, row_bytes) of u8
+  Tensor as_bytes() const;                                          // (rows, row_bytes) of u8
+  QTensor some_rows(std::int64_t first, std::int64_t count) const;  // of a matrix
+  friend Tensor linear(const Tensor& x, const QTensor& weight);
   static QTensor encode(const Tensor& x, QType type, const float* importance);
   friend Tensor embedding(const QTensor& table, const Tensor& ids, DType dtype);
 
@@ -76,6 +78,13 @@ class QTensor {
 // Rows of a table, for indices of any shape: only the rows asked for are expanded. A bad index is
 // an error as for embedding() of a Tensor (tl/ops/indexing.h).
 Tensor embedding(const QTensor& table, const Tensor& ids, DType dtype = DType::F32);
+
+// x * transpose(weight): (..., k) and (n, k) give (..., n), for x of any float dtype and layout;
+// the result has x's dtype. On the CPU x is rounded to bytes block by block and products are sums
+// of integers, except for formats whose numbers are not whole multiples of a scale
+// (docs/numerics.md); a row's result does not depend on how many rows come with it. On a GPU a few
+// rows of the weight at a time are decoded and multiplied.
+Tensor linear(const Tensor& x, const QTensor& weight);
 
 std::ostream& operator<<(std::ostream& out, const QTensor& tensor);  // type, shape and device
 

@@ -24,6 +24,9 @@ using qb::Bits32;
 using qb::Bits8;
 
 constexpr int kSuper = 256;
+// How much a block's bias counts beside its squared errors, over the number of codes: with few
+// codes errors are large, and so is the bias that comes with them.
+constexpr float kAgainstBias = 240;
 
 int nearest(float x, int low, int high) { return qb::code_of(std::nearbyint(x), low, high); }
 
@@ -138,17 +141,24 @@ struct Pairs {
   float d = 0, dmin = 0;  // as the file holds them
 };
 
-// The weighted error of a part under a scale and a minimum, with the codes that are nearest.
-float error_of(std::span<const float> x, std::span<const float> weight, float scale, float minimum,
-               int most) {
+// What a scale and a minimum do to a part, with the codes that are nearest: the weighted sum of
+// squared errors, and the sum of errors times numbers. The smallest squares alone shrink numbers,
+// and a product with anything like them then comes out too small.
+struct Effect {
+  float error = 0, bias = 0;
+};
+
+Effect effect_of(std::span<const float> x, std::span<const float> weight, float scale,
+                 float minimum, int most) {
   const float inverse = qb::inverse(scale);
-  float error = 0;
+  Effect effect;
   for (std::size_t j = 0; j < x.size(); ++j) {
     const auto code = static_cast<float>(nearest((x[j] + minimum) * inverse, 0, most));
     const float difference = scale * code - minimum - x[j];
-    error += weight[j] * difference * difference;
+    effect.error += weight[j] * difference * difference;
+    effect.bias += difference * x[j];
   }
-  return error;
+  return effect;
 }
 
 // One pair for each part of `size` numbers, in units of two scales for the whole block.
@@ -174,24 +184,37 @@ Pairs fit_pairs(const float* x, const float* importance, int size, int codes, in
   pairs.dmin = qb::half(place + 2);
   const float per_scale = qb::inverse(largest.scale) * top;
   const float per_minimum = qb::inverse(largest.minimum) * top;
+  float squares = 0, bias = 0;  // of the block; the bias of the parts before
+  for (int j = 0; j < kSuper; ++j) squares += x[j] * x[j];
   for (int p = 0; p < parts; ++p) {
     const std::span<const float> part(x + p * size, static_cast<std::size_t>(size));
     weigh(part, importance == nullptr ? nullptr : importance + p * size, weight);
+    float mean_weight = 0;
+    for (std::size_t j = 0; j < part.size(); ++j) mean_weight += weight[j];
+    mean_weight /= static_cast<float>(size);
     const auto at = static_cast<std::size_t>(p);
-    // The two were chosen together and are rounded apart, so their neighbours may be better.
+    // The two were chosen together and are rounded apart, so their neighbours may be better; and of
+    // those that are nearly as good, one makes up for the bias so far.
+    const float for_bias =
+        squares > 0 ? kAgainstBias / static_cast<float>(codes) * mean_weight / squares : 0;
+    float kept_bias = 0;
     const int scale = nearest(fits[at].scale * per_scale, 0, levels);
     const int minimum = nearest(fits[at].minimum * per_minimum, 0, levels);
     float best_error = std::numeric_limits<float>::infinity();
     for (int s = std::max(scale - 1, 0); s <= std::min(scale + 1, levels); ++s) {
       for (int m = std::max(minimum - 1, 0); m <= std::min(minimum + 1, levels); ++m) {
-        const float error = error_of(part, weight, pairs.d * static_cast<float>(s),
-                                     pairs.dmin * static_cast<float>(m), codes);
+        const Effect effect = effect_of(part, weight, pairs.d * static_cast<float>(s),
+                                        pairs.dmin * static_cast<float>(m), codes);
+        const float sum = bias + effect.bias;
+        const float error = effect.error + for_bias * sum * sum;
         if (!(error < best_error)) continue;
         best_error = error;
+        kept_bias = effect.bias;
         pairs.scale[at] = s;
         pairs.minimum[at] = m;
       }
     }
+    bias += kept_bias;
   }
   return pairs;
 }

@@ -1,0 +1,145 @@
+#include "quant/cpu/product.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "quant/cpu/dequantize.h"
+#include "quant/cpu/unpack.h"
+#include "quant/formats.h"
+#include "tl/base/thread_pool.h"
+
+namespace tl::cpu {
+
+namespace {
+
+template <class Format>
+concept HasIntegers = requires { Integers<Format>::kBlock; };
+
+template <class Format>
+using TypeOf = Integers<Format>;
+
+int dot(const qb::Bits8* code, const std::int8_t* x, int count) {
+  int sum = 0;
+  for (int j = 0; j < count; ++j) sum += code[j] * x[j];
+  return sum;
+}
+
+// One block of w times block `b` of row `i` of x, added to `y`.
+template <class Format>
+float add_block(float y, const UnpackedBlock& w, const Activations& x, std::int64_t i,
+                std::int64_t b) {
+  using Type = TypeOf<Format>;
+  const std::int8_t* bytes = x.bytes(i) + b * Type::kBlock;
+  const float dx = x.scales(i)[b];
+  if constexpr (Type::kBlock == 32) {
+    const std::int32_t sum = x.sums(i)[b];
+    const int whole = dot(w.code, bytes, 32) - Type::kOffset * sum;
+    y += qb::mul(qb::mul(w.d, dx), static_cast<float>(whole));
+    if constexpr (Type::kMinimum) y += qb::mul(qb::mul(w.m, dx), static_cast<float>(sum));
+  } else {
+    const std::int32_t* sums = x.sums(i) + 16 * b;
+    int whole = 0, below = 0;
+    for (int p = 0; p < 16; ++p) {
+      whole += w.scale[p] * (dot(w.code + 16 * p, bytes + 16 * p, 16) - Type::kOffset * sums[p]);
+      if constexpr (Type::kMinimum) below += w.minimum[p] * sums[p];
+    }
+    y += qb::mul(qb::mul(w.d, dx), static_cast<float>(whole));
+    if constexpr (Type::kMinimum) y -= qb::mul(qb::mul(w.m, dx), static_cast<float>(below));
+  }
+  return y;
+}
+
+// For formats without integers: a piece of a row decoded, times the same piece of every row of x.
+// Sums run in 16 lanes that are added up in pairs, whatever m is.
+void decoded_product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
+                     std::int64_t m, float* y) {
+  constexpr std::int64_t kPiece = 1024;
+  constexpr int kLanes = 16;
+  const QFormat& format = format_of(type);
+  const std::int64_t row_bytes = k / format.elements * format.bytes;
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, (1 << 16) / std::max<std::int64_t>(k * m, 1));
+  ThreadPool::shared().parallel_for(0, n, grain, [&](std::int64_t first, std::int64_t last) {
+    const Aligned<float> values = aligned<float>(kPiece);
+    const auto lanes = aligned<float>(static_cast<std::size_t>(m) * kLanes);
+    for (std::int64_t row = first; row < last; ++row) {
+      std::fill_n(lanes.get(), m * kLanes, 0.0f);
+      for (std::int64_t at = 0; at < k; at += kPiece) {
+        const std::int64_t count = std::min(kPiece, k - at);
+        decode_blocks(type, w + row * row_bytes + at / format.elements * format.bytes, count,
+                      values.get());
+        for (std::int64_t i = 0; i < m; ++i) {
+          const float* from = x + i * k + at;
+          float* sum = lanes.get() + i * kLanes;
+          for (std::int64_t j = 0; j < count; j += kLanes) {
+            for (int l = 0; l < kLanes; ++l)
+              sum[l] += qb::mul(values[static_cast<std::size_t>(j + l)], from[j + l]);
+          }
+        }
+      }
+      for (std::int64_t i = 0; i < m; ++i) {
+        float* sum = lanes.get() + i * kLanes;
+        for (int width = kLanes / 2; width > 0; width /= 2) {
+          for (int l = 0; l < width; ++l) sum[l] += sum[l + width];
+        }
+        y[i * n + row] = sum[0];
+      }
+    }
+  });
+}
+
+}  // namespace
+
+template <class Format>
+void detail::portable_rows(const std::byte* w, std::int64_t first, std::int64_t last,
+                           const Activations& x, float* y, std::int64_t n) {
+  const std::int64_t blocks = x.columns() / Format::kElements;
+  const auto* weights = reinterpret_cast<const qb::Bits8*>(w);
+  UnpackedBlock block = {};
+  for (std::int64_t row = first; row < last; ++row) {
+    const qb::Bits8* at = weights + row * blocks * Format::kBytes;
+    for (std::int64_t i = 0; i < x.rows(); ++i) y[i * n + row] = 0;
+    for (std::int64_t b = 0; b < blocks; ++b, at += Format::kBytes) {
+      Integers<Format>::unpack(at, block);
+      for (std::int64_t i = 0; i < x.rows(); ++i) {
+        y[i * n + row] = add_block<Format>(y[i * n + row], block, x, i, b);
+      }
+    }
+  }
+}
+
+detail::RowsProduct detail::portable_product(QType type) {
+  return with_blocks(type, []<class Format>(std::type_identity<Format>) -> RowsProduct {
+    if constexpr (HasIntegers<Format>) {
+      return &portable_rows<Format>;
+    } else {
+      return nullptr;
+    }
+  });
+}
+
+ProductPath best_product_path() {
+  static const ProductPath best =
+      detail::has_vnni() ? ProductPath::Avx512Vnni : ProductPath::Portable;
+  return best;
+}
+
+void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
+             std::int64_t m, float* y, ProductPath path) {
+  if (n == 0 || m == 0) return;
+  detail::RowsProduct rows = detail::portable_product(type);
+  if (rows == nullptr || k == 0) return decoded_product(type, w, n, k, x, m, y);
+  if (path == ProductPath::Avx512Vnni) {
+    if (const auto better = detail::vnni_product(type)) rows = better;
+  }
+  const Activations bytes(x, m, k, format_of(type).elements);
+  // Sixteen rows go together in the widest path.
+  constexpr std::int64_t kTogether = 16;
+  const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / (k * m * kTogether));
+  ThreadPool::shared().parallel_for(
+      0, (n + kTogether - 1) / kTogether, grain, [&](std::int64_t first, std::int64_t last) {
+        rows(w, first * kTogether, std::min(last * kTogether, n), bytes, y, n);
+      });
+}
+
+}  // namespace tl::cpu

@@ -1,0 +1,42 @@
+// Products of quantised rows with rows of numbers.
+//
+// Where a format's numbers are whole-number codes times scales, the other side is rounded to bytes
+// (activations.h), a block's share of a product is a sum of integers, and these shares are added up
+// in f32, block after block. Integers have no rounding, so every path and every batch size gives
+// the same bits. Other formats are decoded and multiplied in f32.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "quant/cpu/activations.h"
+#include "tl/quant/format.h"
+
+namespace tl::cpu {
+
+// How the integers are added up. Portable is what the compiler makes of plain loops.
+enum class ProductPath : std::uint8_t { Portable, Avx512Vnni };
+
+// The fastest that this machine has.
+ProductPath best_product_path();
+
+// y (m, n) = x (m, k) times the transpose of w (n rows of k). k is a whole number of blocks.
+void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
+             std::int64_t m, float* y, ProductPath path = best_product_path());
+
+namespace detail {
+
+// Rows [first, last) of w times every row of x: y[i * n + row].
+using RowsProduct = void (*)(const std::byte* w, std::int64_t first, std::int64_t last,
+                             const Activations& x, float* y, std::int64_t n);
+// Null where the type has no such path.
+RowsProduct portable_product(QType type);
+template <class Format>
+void portable_rows(const std::byte* w, std::int64_t first, std::int64_t last, const Activations& x,
+                   float* y, std::int64_t n);
+RowsProduct vnni_product(QType type);
+bool has_vnni();
+
+}  // namespace detail
+
+}  // namespace tl::cpu

@@ -1,0 +1,171 @@
+// Products of quantised rows on the CPU: against float64, between the paths, and between batch
+// sizes.
+#include "quant/cpu/product.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "tl/quant/qtensor.h"
+
+namespace tl {
+namespace {
+
+using cpu::ProductPath;
+
+std::vector<float> numbers(std::int64_t count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(static_cast<std::size_t>(count));
+  for (float& v : x) v = normal(random);
+  return x;
+}
+
+struct Weights {
+  QType type;
+  std::int64_t n, k;
+  std::vector<std::byte> blocks;
+  std::vector<float> values;  // what the blocks hold
+};
+
+// Numbers quantised where that can be done, random blocks with tame scales otherwise.
+Weights weights(QType type, std::int64_t n, std::int64_t k) {
+  Weights w{type, n, k, {}, {}};
+  try {
+    w.blocks = QTensor::quantize(Tensor::from(numbers(n * k, 7), {n, k}), type).to_blocks();
+  } catch (const Error&) {
+    std::mt19937_64 random(8);
+    w.blocks.resize(q_bytes("test", type, n, k));
+    for (std::byte& each : w.blocks) each = static_cast<std::byte>(random() & 0x3f);
+  }
+  w.values = QTensor::from_blocks(w.blocks, type, {n, k}).dequantize().to_vector<float>();
+  return w;
+}
+
+std::vector<float> multiply(const Weights& w, const std::vector<float>& x, std::int64_t m,
+                            ProductPath path) {
+  std::vector<float> y(static_cast<std::size_t>(m * w.n), std::nanf(""));
+  cpu::product(w.type, w.blocks.data(), w.n, w.k, x.data(), m, y.data(), path);
+  return y;
+}
+
+std::vector<QType> types() {
+  std::vector<QType> all;
+  for (const QFormat& format : q_formats()) {
+    if (!is_plain(format.type)) all.push_back(format.type);
+  }
+  return all;
+}
+
+TEST(QProduct, EveryTypeIsNearTheProductOfWhatItHolds) {
+  for (const QType type : types()) {
+    for (const std::int64_t m : {1, 3, 13}) {
+      const Weights w = weights(type, 37, 768);
+      const auto x = numbers(m * w.k, 9);
+      const auto y = multiply(w, x, m, cpu::best_product_path());
+      for (std::int64_t i = 0; i < m; ++i) {
+        for (std::int64_t r = 0; r < w.n; ++r) {
+          double want = 0, size = 0;
+          for (std::int64_t j = 0; j < w.k; ++j) {
+            const double term =
+                static_cast<double>(w.values[static_cast<std::size_t>(r * w.k + j)]) *
+                x[static_cast<std::size_t>(i * w.k + j)];
+            want += term;
+            size += term * term;
+          }
+          // x is rounded to about 1/254 of its block's largest number, in either direction.
+          const double got = y[static_cast<std::size_t>(i * w.n + r)];
+          EXPECT_LE(std::abs(got - want), 0.06 * std::sqrt(size) + 1e-4)
+              << type << " row " << r << " of " << m;
+        }
+      }
+    }
+  }
+}
+
+TEST(QProduct, PathsGiveTheSameBits) {
+  if (cpu::best_product_path() == ProductPath::Portable) {
+    GTEST_SKIP() << "this machine has the portable path only";
+  }
+  for (const QType type : types()) {
+    for (const std::int64_t n : {1, 7, 8, 16, 17, 35, 64}) {
+      // An odd number of blocks of 32 too.
+      const std::int64_t k = format_of(type).elements == 32 ? 96 : 512;
+      const Weights w = weights(type, n, k);
+      for (const std::int64_t m : {1, 2, 3, 4, 5, 6, 7, 12, 15}) {
+        const auto x = numbers(m * k, 10);
+        const auto a = multiply(w, x, m, ProductPath::Portable);
+        const auto b = multiply(w, x, m, ProductPath::Avx512Vnni);
+        for (std::size_t at = 0; at < a.size(); ++at) {
+          ASSERT_EQ(std::bit_cast<std::uint32_t>(a[at]), std::bit_cast<std::uint32_t>(b[at]))
+              << type << " n " << n << " m " << m << " at " << at;
+        }
+      }
+    }
+  }
+}
+
+TEST(QProduct, ARowOfABatchIsTheSameBitsAsTheRowAlone) {
+  for (const QType type : types()) {
+    const Weights w = weights(type, 40, 512);
+    const auto x = numbers(12 * w.k, 11);
+    const auto all = multiply(w, x, 12, cpu::best_product_path());
+    for (std::int64_t i = 0; i < 12; ++i) {
+      const std::vector<float> row(x.begin() + i * w.k, x.begin() + (i + 1) * w.k);
+      const auto alone = multiply(w, row, 1, cpu::best_product_path());
+      for (std::int64_t r = 0; r < w.n; ++r) {
+        ASSERT_EQ(alone[static_cast<std::size_t>(r)], all[static_cast<std::size_t>(i * w.n + r)])
+            << type << " row " << i;
+      }
+    }
+  }
+}
+
+// The bounds of section 5.4 for vectors 0.1 + 2 cos(i), and for ramps that would overflow sixteen
+// bits.
+TEST(QProduct, DotsAreWithinThePublishedBounds) {
+  struct Bound {
+    QType type;
+    double error;
+  };
+  for (const Bound& bound :
+       {Bound{QType::Q4_0, 0.001143}, Bound{QType::Q4_1, 0.008}, Bound{QType::Q5_0, 0.001353},
+        Bound{QType::Q5_1, 0.00149}, Bound{QType::Q8_0, 0.000092}, Bound{QType::Q2_K, 0.004086},
+        Bound{QType::Q3_K, 0.017}, Bound{QType::Q4_K, 0.002425}, Bound{QType::Q5_K, 0.00074},
+        Bound{QType::Q6_K, 0.000952}}) {
+    for (const bool ramp : {false, true}) {
+      std::vector<float> a(4096), b(4096);
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        const auto at = static_cast<float>(i);
+        a[i] = ramp ? at / 4096 : 0.1f + 2 * std::cos(at);
+        b[i] = ramp ? at / 4096 : 0.1f + 2 * std::cos(at + 1);
+      }
+      const auto blocks = QTensor::quantize(Tensor::from(a, {1, 4096}), bound.type).to_blocks();
+      float got = 0;
+      cpu::product(bound.type, blocks.data(), 1, 4096, b.data(), 1, &got);
+      double want = 0;
+      for (std::size_t i = 0; i < a.size(); ++i) want += static_cast<double>(a[i]) * b[i];
+      EXPECT_LE(std::abs(got - want) / 4096, (bound.error + 1e-5) * (ramp ? 2 : 1))
+          << bound.type << (ramp ? " ramp" : "");
+    }
+  }
+}
+
+TEST(QProduct, NumbersThatAreNotFiniteStayInTheirRow) {
+  const Weights w = weights(QType::Q4_K, 24, 256);
+  auto x = numbers(3 * w.k, 12);
+  x[static_cast<std::size_t>(w.k) + 5] = std::numeric_limits<float>::infinity();
+  const auto y = multiply(w, x, 3, cpu::best_product_path());
+  for (std::size_t r = 0; r < 24; ++r) {
+    EXPECT_TRUE(std::isfinite(y[r]));
+    EXPECT_TRUE(std::isnan(y[24 + r]));
+    EXPECT_TRUE(std::isfinite(y[48 + r]));
+  }
+}
+
+}  // namespace
+}  // namespace tl
