@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ops/cpu/copy.h"
+#include "ops/cpu/index.h"
 #include "ops/cpu/walk.h"
 #include "tl/base/error.h"
 #include "tl/ops/copy.h"
@@ -15,22 +16,6 @@
 namespace tl::cpu {
 
 namespace {
-
-template <class F>
-void with_ids(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::U8:
-      return f.template operator()<std::uint8_t>();
-    case DType::U32:
-      return f.template operator()<std::uint32_t>();
-    case DType::I16:
-      return f.template operator()<std::int16_t>();
-    case DType::I32:
-      return f.template operator()<std::int32_t>();
-    default:
-      return f.template operator()<std::int64_t>();
-  }
-}
 
 template <class F>
 void with_size(std::size_t size, F&& f) {
@@ -46,34 +31,63 @@ void with_size(std::size_t size, F&& f) {
   }
 }
 
-[[noreturn]] void throw_bad_index(std::string_view op, std::int64_t id, std::int64_t size) {
-  throw Error(ErrorKind::InvalidIndex, op, "index ", id, " is outside a dimension of size ", size);
+// Loops take an index for an unsigned word of its size: what is negative then lies beyond any
+// place, and one comparison is enough.
+
+struct Words {
+  std::uint64_t limit;  // places end before it: at the size of the dimension, or at the sentinel
+  std::uint64_t sentinel;
+};
+
+template <class Indexed>  // Pick or Place
+Words words_of(const Indexed& p) {
+  std::uint64_t sentinel = 0;
+  visit_index(p.ids.dtype(), [&]<class Id> {
+    sentinel = static_cast<std::uint64_t>(std::numeric_limits<Id>::max());
+  });
+  return {std::min(static_cast<std::uint64_t>(p.size), sentinel), sentinel};
 }
 
-// Places of a dimension end before this: its size, or the sentinel where that is smaller.
-template <class Id>
-std::uint64_t limit_of(std::int64_t size) {
-  return std::min(static_cast<std::uint64_t>(size),
-                  static_cast<std::uint64_t>(std::numeric_limits<Id>::max()));
-}
-
-// As a number to compare with a limit: what is negative lies beyond any.
-template <class Id>
-std::uint64_t place_of(Id id) {
-  return static_cast<std::uint64_t>(static_cast<std::int64_t>(id));
-}
-
-// For an index at or above its limit: the sentinel passes.
-template <class Id>
-void expect_sentinel(std::string_view op, Id id, std::int64_t size) {
-  if (id != std::numeric_limits<Id>::max()) {
-    throw_bad_index(op, static_cast<std::int64_t>(id), size);
-  }
+template <class Indexed>
+[[noreturn]] void throw_bad_index(const Indexed& p, std::uint64_t word) {
+  std::int64_t id = 0;
+  visit_index(p.ids.dtype(),
+              [&]<class Id> { id = static_cast<std::int64_t>(static_cast<Id>(word)); });
+  throw Error(ErrorKind::InvalidIndex, p.op, "index ", id, " is outside a dimension of size ",
+              p.size);
 }
 
 // Steps that a loop is compiled for.
 using Zero = std::integral_constant<std::int64_t, 0>;
 using One = std::integral_constant<std::int64_t, 1>;
+
+// f(i) for i below `count`, four times in a row: GCC leaves a loop with such a branch as it is.
+template <class F>
+void unrolled(std::int64_t count, F f) {
+  std::int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    f(i);
+    f(i + 1);
+    f(i + 2);
+    f(i + 3);
+  }
+  for (; i < count; ++i) f(i);
+}
+
+// An index for each of `count` elements.
+template <class T, class Id>
+void pick_each(const ops::Pick& p, std::int64_t count, Words words, T* y, const Id* ids,
+               auto ids_step, const T* x, auto x_step, auto row_step) {
+  unrolled(count, [=, &p](std::int64_t i) {
+    const std::uint64_t row = ids[i * ids_step];
+    if (row < words.limit) [[likely]] {
+      y[i] = x[i * x_step + static_cast<std::int64_t>(row) * row_step];
+    } else {
+      if (row != words.sentinel) throw_bad_index(p, row);
+      y[i] = T{};
+    }
+  });
+}
 
 // f(bytes), with the usual small numbers as constants: a copy of those is a few instructions.
 template <class F>
@@ -97,21 +111,21 @@ void with_bytes(std::size_t bytes, F&& f) {
 template <class T, class Id>
 void copy_rows(const ops::Pick& p, std::int64_t count, const Id* ids, std::int64_t ids_step,
                const T* x, std::int64_t x_step, T* y, std::int64_t width) {
-  const std::uint64_t limit = limit_of<Id>(p.size);
+  const Words words = words_of(p);
   const auto at = [=, step = p.step](std::int64_t i, std::uint64_t place) {
     return x + i * x_step + static_cast<std::int64_t>(place) * step;
   };
   with_bytes(static_cast<std::size_t>(width) * sizeof(T), [=, &p](auto bytes) {
     for (std::int64_t i = 0; i < count; ++i) {
       if (i + 1 < count) {
-        const std::uint64_t next = place_of(ids[(i + 1) * ids_step]);
-        if (next < limit) __builtin_prefetch(at(i + 1, next));
+        const std::uint64_t next = ids[(i + 1) * ids_step];
+        if (next < words.limit) __builtin_prefetch(at(i + 1, next));
       }
-      const Id id = ids[i * ids_step];
-      if (place_of(id) < limit) [[likely]] {
-        std::memcpy(y + i * width, at(i, place_of(id)), bytes);
+      const std::uint64_t place = ids[i * ids_step];
+      if (place < words.limit) [[likely]] {
+        std::memcpy(y + i * width, at(i, place), bytes);
       } else {
-        expect_sentinel(p.op, id, p.size);
+        if (place != words.sentinel) throw_bad_index(p, place);
         std::fill_n(y + i * width, width, T{});
       }
     }
@@ -155,30 +169,15 @@ void gather_typed(const ops::Pick& p, Tensor& out) {
   T* to = out.write<T>(stream);
   const std::array<const Dims*, 3> strides = {&p.ids_strides, &p.x_strides, &out.strides()};
   if (gather_rows(p, from, ids, to, MergedDims<3>(out.shape(), strides))) return;
-  const std::uint64_t limit = limit_of<Id>(p.size);
-  // An index for each element.
-  const auto pick = [&](std::int64_t count, T* y, const Id* id, auto id_step, const T* x,
-                        auto x_step, auto row_step) {
-#pragma GCC unroll 4
-    for (std::int64_t i = 0; i < count; ++i) {
-      const Id each = id[i * id_step];
-      const std::uint64_t row = place_of(each);
-      if (row < limit) [[likely]] {
-        y[i] = x[i * x_step + static_cast<std::int64_t>(row) * row_step];
-      } else {
-        expect_sentinel(p.op, each, p.size);
-        y[i] = T{};
-      }
-    }
-  };
+  const Words words = words_of(p);
   walk<3>(out.shape(), strides, [&](std::int64_t count, const auto& at, const auto& step) {
     const Id* id = ids + at[0];
     const T* x = from + at[1];
     T* y = to + at[2];
     if (step[0] == 0) {  // one index for the whole run
-      const std::uint64_t row = place_of(*id);
-      if (row >= limit) {
-        expect_sentinel(p.op, *id, p.size);
+      const std::uint64_t row = *id;
+      if (row >= words.limit) {
+        if (row != words.sentinel) throw_bad_index(p, row);
         std::fill_n(y, count, T{});
         return;
       }
@@ -189,35 +188,35 @@ void gather_typed(const ops::Pick& p, Tensor& out) {
         for (std::int64_t i = 0; i < count; ++i) y[i] = x[i * step[1]];
       }
     } else if (step[0] == 1 && step[1] == 0 && p.step == 1) {
-      pick(count, y, id, One{}, x, Zero{}, One{});
+      pick_each(p, count, words, y, id, One{}, x, Zero{}, One{});
     } else if (step[0] == 1 && step[1] == 1) {
-      pick(count, y, id, One{}, x, One{}, p.step);
+      pick_each(p, count, words, y, id, One{}, x, One{}, p.step);
     } else {
-      pick(count, y, id, step[0], x, step[1], p.step);
+      pick_each(p, count, words, y, id, step[0], x, step[1], p.step);
     }
   });
 }
 
-// Throws for the first of `count` indices that is bad. An index is below a limit L when neither
-// itself nor L - 1 less it has the sign bit, which needs no comparison and so suits any vector.
+// Throws for the first of `count` indices that is bad. A word is below a limit L when neither
+// itself nor L - 1 less it has the sign bit (L has none), which needs no comparison and so suits
+// any vector.
 template <class Id>
 void check_run(const ops::Place& p, const Id* ids, std::int64_t step, std::int64_t count) {
-  using Word = std::conditional_t<(sizeof(Id) < 4 || std::is_same_v<Id, std::int32_t>),
-                                  std::uint32_t, std::uint64_t>;
-  const Word last = static_cast<Word>(limit_of<Id>(p.size) - 1);
+  constexpr int kSign = 8 * sizeof(Id) - 1;
+  const Words words = words_of(p);
   const auto signs = [&](auto each_step) {
-    Word all = 0;
+    const Id last = static_cast<Id>(words.limit - 1);
+    Id all = 0;
     for (std::int64_t i = 0; i < count; ++i) {
-      const Word id = static_cast<Word>(ids[i * each_step]);
+      const Id id = ids[i * each_step];
       all |= id | (last - id);
     }
-    return all;
+    return all >> kSign;
   };
-  const Word all = step == 1 ? signs(One{}) : signs(step);
-  if (all >> (8 * sizeof(Word) - 1) == 0) return;
-  const std::uint64_t limit = limit_of<Id>(p.size);
+  if (words.limit >> kSign == 0 && (step == 1 ? signs(One{}) : signs(step)) == 0) return;
   for (std::int64_t i = 0; i < count; ++i) {
-    if (place_of(ids[i * step]) >= limit) expect_sentinel(p.op, ids[i * step], p.size);
+    const std::uint64_t id = ids[i * step];
+    if (id >= words.limit && id != words.sentinel) throw_bad_index(p, id);
   }
 }
 
@@ -239,15 +238,15 @@ void check_all(const ops::Place& p, const Id* ids) {
 struct Part {
   const ops::Place* place;
   std::uint64_t low, room;
-  std::uint64_t limit;  // of all parts
+  Words words;
 };
 
-template <class Id>
-bool is_in(const Part& part, Id id) {
-  const std::uint64_t place = place_of(id);
+bool is_in(const Part& part, std::uint64_t place) {
   if (place - part.low < part.room) [[likely]]
     return true;
-  if (place >= part.limit) expect_sentinel(part.place->op, id, part.place->size);
+  if (place >= part.words.limit && place != part.words.sentinel) {
+    throw_bad_index(*part.place, place);
+  }
   return false;
 }
 
@@ -256,7 +255,7 @@ bool is_in(const Part& part, Id id) {
 template <class Put, class To, class T, class Id>
 void place_run(Put put, std::int64_t count, Part part, const Id* ids, auto ids_step, To* to,
                auto to_step, auto place_step, const T* from, auto from_step) {
-  if (part.room < part.limit) {
+  if (part.room < part.words.limit) {
     // Which indices are in the part is hard to foresee, so they are listed first, without a branch.
     constexpr std::int64_t kBlock = 256;
     std::array<std::int64_t, kBlock> found;
@@ -265,12 +264,12 @@ void place_run(Put put, std::int64_t count, Part part, const Id* ids, auto ids_s
       std::size_t finds = 0;
       std::uint64_t largest = 0;
       for (std::int64_t i = block; i < end; ++i) {
-        const std::uint64_t place = place_of(ids[i * ids_step]);
+        const std::uint64_t place = ids[i * ids_step];
         found[finds] = i;
         finds += place - part.low < part.room ? 1 : 0;
         largest = std::max(largest, place);
       }
-      if (largest >= part.limit) {
+      if (largest >= part.words.limit) {
         for (std::int64_t i = block; i < end; ++i) is_in(part, ids[i * ids_step]);  // throws
       }
       for (std::size_t j = 0; j < finds; ++j) {
@@ -281,13 +280,12 @@ void place_run(Put put, std::int64_t count, Part part, const Id* ids, auto ids_s
     }
     return;
   }
-#pragma GCC unroll 4
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Id id = ids[i * ids_step];
-    if (!is_in(part, id)) continue;
+  unrolled(count, [=](std::int64_t i) {
+    const std::uint64_t id = ids[i * ids_step];
+    if (!is_in(part, id)) return;
     To& at = to[i * to_step + static_cast<std::int64_t>(id) * place_step];
     at = put(at, from[i * from_step]);
-  }
+  });
 }
 
 // The same for `count` lines that share an index.
@@ -345,7 +343,7 @@ void place_all(const ops::Place& p, Tensor& out, Put put) {
       }
       if (run > 1 && takes_rows) {
         for (std::int64_t k = 0; k < length; ++k) {
-          const Id id = ids[k * ids_step];
+          const std::uint64_t id = ids[k * ids_step];
           if (!is_in(part, id)) continue;
           place_row(put, run, to + static_cast<std::int64_t>(id) * p.step, out_next,
                     src + k * src_step, src_next);
@@ -375,24 +373,59 @@ void place_all(const ops::Place& p, Tensor& out, Put put) {
 
   ThreadPool& pool = ThreadPool::shared();
   const std::int64_t lines = p.lines(), threads = pool.threads();
-  const std::uint64_t limit = limit_of<Id>(p.size);
+  const Words words = words_of(p);
   // To find a part's elements costs each thread about what placing all of them costs one, unless
   // they come in rows or the places are too many for a cache.
   constexpr std::int64_t kCachedPlaces = 1 << 20;
   const bool has_parts = takes_rows || (p.size > kCachedPlaces && threads >= 4);
   if (lines >= 2 * threads || !has_parts || lines * length < 2 * kGrain) {
-    pool.parallel_for(
-        0, lines, std::max<std::int64_t>(1, kGrain / length),
-        [&](std::int64_t first, std::int64_t last) { work(first, last, {&p, 0, limit, limit}); });
+    pool.parallel_for(0, lines, std::max<std::int64_t>(1, kGrain / length),
+                      [&](std::int64_t first, std::int64_t last) {
+                        work(first, last, {&p, 0, words.limit, words});
+                      });
   } else {
-    const auto end = static_cast<std::int64_t>(limit);
+    const auto end = static_cast<std::int64_t>(words.limit);
     pool.parallel_for(0, end, std::max<std::int64_t>(1, end / threads + 1),
                       [&](std::int64_t low, std::int64_t high) {
                         work(0, lines,
                              {&p, static_cast<std::uint64_t>(low),
-                              static_cast<std::uint64_t>(high - low), limit});
+                              static_cast<std::uint64_t>(high - low), words});
                       });
   }
+}
+
+// Indices of 8 and 16 bits become i32, so that there are fewer loops to compile.
+ops::Place with_wide_ids(const ops::Place& p) {
+  ops::Place wide = p;
+  if (size_of(p.ids.dtype()) >= sizeof(std::uint32_t)) return wide;
+  Shape shape = p.shape();
+  const Dims& strides = p.ids.strides();
+  for (int d = 0; d < shape.size(); ++d) {
+    if (strides[d] == 0) shape[d] = 1;  // once for all that share them
+  }
+  Tensor ids = Tensor::uninitialized(shape, DType::I32, p.ids.device());
+  const Stream stream = ids.device().stream();
+  auto* to = ids.write<std::int32_t>(stream);
+  visit_index(p.ids.dtype(), [&]<class Id> {
+    const Id* from = p.ids.read<Id>(stream);
+    walk<2>(shape, {&strides, &ids.strides()},
+            [&](std::int64_t count, const auto& at, const auto& step) {
+              for (std::int64_t i = 0; i < count; ++i) {
+                const Id id = from[at[0] + i * step[0]];
+                to[at[1] + i * step[1]] = id == std::numeric_limits<Id>::max()
+                                              ? std::numeric_limits<std::int32_t>::max()
+                                              : static_cast<std::int32_t>(id);
+              }
+            });
+  });
+  wide.ids = ids.broadcast_as(p.shape());
+  return wide;
+}
+
+template <class F>
+void with_wide(DType ids, F&& f) {
+  size_of(ids) == sizeof(std::uint32_t) ? f.template operator()<std::uint32_t>()
+                                        : f.template operator()<std::uint64_t>();
 }
 
 // Integers wrap.
@@ -418,28 +451,29 @@ struct Newer {
 
 void gather(const ops::Pick& p, Tensor& out) {
   with_size(size_of(out.dtype()), [&]<class T> {
-    with_ids(p.ids.dtype(), [&]<class Id> { gather_typed<T, Id>(p, out); });
+    with_size(size_of(p.ids.dtype()), [&]<class Id> { gather_typed<T, Id>(p, out); });
   });
 }
 
 void scatter(const ops::Place& p, Tensor& out) {
+  const ops::Place wide = with_wide_ids(p);
   with_size(size_of(out.dtype()), [&]<class T> {
-    with_ids(p.ids.dtype(), [&]<class Id> { place_all<T, T, Id>(p, out, Newer{}); });
+    with_wide(wide.ids.dtype(), [&]<class Id> { place_all<T, T, Id>(wide, out, Newer{}); });
   });
 }
 
 // Sums of small floats are kept in f32 and rounded once, at the end.
 void scatter_add(const ops::Place& p, Tensor& out) {
+  ops::Place wide = with_wide_ids(p);
   visit_dtype(p.op, out.dtype(), [&]<class T> {
-    with_ids(p.ids.dtype(), [&]<class Id> {
+    with_wide(wide.ids.dtype(), [&]<class Id> {
       if constexpr (kIsSmallFloat<T>) {
         Tensor sums = to_dtype(out, DType::F32);
-        ops::Place into_sums = p;
-        into_sums.is_fresh = true;
-        place_all<float, T, Id>(into_sums, sums, Sum{});
+        wide.is_fresh = true;
+        place_all<float, T, Id>(wide, sums, Sum{});
         cast(sums, out);
       } else if constexpr (!std::is_same_v<T, bool>) {
-        place_all<T, T, Id>(p, out, Sum{});
+        place_all<T, T, Id>(wide, out, Sum{});
       }
     });
   });
