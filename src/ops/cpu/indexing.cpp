@@ -31,6 +31,12 @@ void with_size(std::size_t size, F&& f) {
   }
 }
 
+template <class F>
+void with_wide(DType ids, F&& f) {
+  size_of(ids) == sizeof(std::uint32_t) ? f.template operator()<std::uint32_t>()
+                                        : f.template operator()<std::uint64_t>();
+}
+
 // Loops take an index for an unsigned word of its size: what is negative then lies beyond any
 // place, and one comparison is enough.
 
@@ -221,16 +227,18 @@ void check_run(const ops::Place& p, const Id* ids, std::int64_t step, std::int64
 }
 
 // All indices, before anything is written. Those that all lines share are looked at once.
-template <class Id>
-void check_all(const ops::Place& p, const Id* ids) {
+void check_all(const ops::Place& p) {
   Shape shape = p.shape();
   Dims strides = p.ids.strides();
   if (p.is_uniform()) {
     shape = {p.length()};
     strides = {p.ids.strides()[p.dim]};
   }
-  walk<1>(shape, {&strides}, [&](std::int64_t count, const auto& at, const auto& step) {
-    check_run(p, ids + at[0], step[0], count);
+  with_wide(p.ids.dtype(), [&]<class Id> {
+    const Id* ids = p.ids.read<Id>(p.ids.device().stream());
+    walk<1>(shape, {&strides}, [&](std::int64_t count, const auto& at, const auto& step) {
+      check_run(p, ids + at[0], step[0], count);
+    });
   });
 }
 
@@ -250,8 +258,22 @@ bool is_in(const Part& part, std::uint64_t place) {
   return false;
 }
 
-// put(to, from) for `count` elements whose index is in `part`: of one line, or one of each of as
-// many lines.
+// What one loop goes over; pointers are to elements of the loop's types, steps count those.
+struct Run {
+  std::int64_t count;  // of indices
+  const void* ids;
+  std::int64_t ids_step;
+  void* to;
+  std::int64_t to_step;     // from one index to the next
+  std::int64_t place_step;  // from one place to the next
+  const void* from;
+  std::int64_t from_step;
+  // Where an index stands for a row of elements:
+  std::int64_t width, to_next, from_next;
+};
+
+// put(old, source) becomes the new value of the place of each index in `part`: of one line, or one
+// of each of as many lines.
 template <class Put, class To, class T, class Id>
 void place_run(Put put, std::int64_t count, Part part, const Id* ids, auto ids_step, To* to,
                auto to_step, auto place_step, const T* from, auto from_step) {
@@ -288,30 +310,65 @@ void place_run(Put put, std::int64_t count, Part part, const Id* ids, auto ids_s
   });
 }
 
-// The same for `count` lines that share an index.
-template <class Put, class To, class T>
-void place_row(Put put, std::int64_t count, To* to, std::int64_t to_step, const T* from,
-               std::int64_t from_step) {
-  if (to_step == 1 && from_step == 1) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = put(to[i], from[i]);
+template <class Put, class To, class T, class Id>
+void place_each(const Run& run, const Part& part) {
+  const auto* ids = static_cast<const Id*>(run.ids);
+  const auto* from = static_cast<const T*>(run.from);
+  auto* to = static_cast<To*>(run.to);
+  const bool is_plain = run.ids_step == 1 && run.from_step == 1;
+  if (is_plain && run.to_step == 0 && run.place_step == 1) {
+    place_run(Put{}, run.count, part, ids, One{}, to, Zero{}, One{}, from, One{});
+  } else if (is_plain && run.to_step == 1) {
+    place_run(Put{}, run.count, part, ids, One{}, to, One{}, run.place_step, from, One{});
   } else {
-    for (std::int64_t i = 0; i < count; ++i) {
-      to[i * to_step] = put(to[i * to_step], from[i * from_step]);
+    place_run(Put{}, run.count, part, ids, run.ids_step, to, run.to_step, run.place_step, from,
+              run.from_step);
+  }
+}
+
+// The same for indices that lines share.
+template <class Put, class To, class T, class Id>
+void place_rows(const Run& run, const Part& part) {
+  const auto* ids = static_cast<const Id*>(run.ids);
+  const Put put;
+  for (std::int64_t k = 0; k < run.count; ++k) {
+    const std::uint64_t id = ids[k * run.ids_step];
+    if (!is_in(part, id)) continue;
+    To* to = static_cast<To*>(run.to) + static_cast<std::int64_t>(id) * run.place_step;
+    const T* from = static_cast<const T*>(run.from) + k * run.from_step;
+    if (run.to_next == 1 && run.from_next == 1) {
+      for (std::int64_t i = 0; i < run.width; ++i) to[i] = put(to[i], from[i]);
+    } else {
+      for (std::int64_t i = 0; i < run.width; ++i) {
+        to[i * run.to_next] = put(to[i * run.to_next], from[i * run.from_next]);
+      }
     }
   }
 }
 
-// put(old, source) becomes the new value of every place, in order along the dimension. Lines go to
-// different threads. When there are too few of them for that, each thread goes over all lines and
-// takes the places of its own part of the dimension, so that no place has two writers.
-template <class To, class T, class Id, class Put>
-void place_all(const ops::Place& p, Tensor& out, Put put) {
-  const Stream stream = out.device().stream();
-  const Id* all_ids = p.ids.read<Id>(stream);
-  if (!p.is_fresh || p.size == 0) check_all(p, all_ids);
+// The loops for some types, and the sizes of those.
+struct Loops {
+  void (*each)(const Run&, const Part&);
+  void (*rows)(const Run&, const Part&);
+  std::int64_t to_size, from_size, id_size;
+};
+
+template <class Put, class To, class T, class Id>
+Loops loops_for() {
+  return {&place_each<Put, To, T, Id>, &place_rows<Put, To, T, Id>, sizeof(To), sizeof(T),
+          sizeof(Id)};
+}
+
+// Goes over all indices, in order along the dimension. Lines go to different threads. When there
+// are too few of them for that, each thread goes over all lines and takes the places of its own
+// part of the dimension, so that no place has two writers.
+void place_all(const ops::Place& p, Tensor& out, const Loops& loops) {
+  if (!p.is_fresh || p.size == 0) check_all(p);
   if (p.size == 0) return;  // all are sentinels
-  const T* all_src = p.src.read<T>(stream);
-  To* all_out = out.update<To>(stream);
+  const Stream stream = out.device().stream();
+  const std::byte* all_ids = p.ids.read(stream);
+  const std::byte* all_src = p.src.read(stream);
+  std::byte* all_out = out.update(stream);
   const std::int64_t length = p.length();
   const std::int64_t ids_step = p.ids.strides()[p.dim], src_step = p.src.strides()[p.dim];
   const Shape shape = ops::without(p.shape(), p.dim);
@@ -323,51 +380,54 @@ void place_all(const ops::Place& p, Tensor& out, Put put) {
   const std::int64_t id_next = rank == 0 ? 0 : id_strides[rank - 1];
   const std::int64_t src_next = rank == 0 ? 0 : src_strides[rank - 1];
   const std::int64_t out_next = rank == 0 ? 0 : out_strides[rank - 1];
-
   // Neighbours that share an index and lie closer than places do.
   const bool takes_rows = inner > 1 && id_next == 0 && out_next <= p.step;
 
   const auto work = [&](std::int64_t first, std::int64_t last, const Part& part) {  // of the lines
     for (std::int64_t line = first; line < last;) {
-      const std::int64_t run = std::min(last - line, inner - line % inner);
-      std::int64_t rest = line;
-      const Id* ids = all_ids;
-      const T* src = all_src;
-      To* to = all_out;
+      const std::int64_t lines = std::min(last - line, inner - line % inner);
+      std::int64_t rest = line, id_at = 0, src_at = 0, out_at = 0;
       for (int d = rank - 1; d >= 0; --d) {
         const std::int64_t here = rest % shape[d];
         rest /= shape[d];
-        ids += here * id_strides[d];
-        src += here * src_strides[d];
-        to += here * out_strides[d];
+        id_at += here * id_strides[d];
+        src_at += here * src_strides[d];
+        out_at += here * out_strides[d];
       }
-      if (run > 1 && takes_rows) {
+      const auto run_at = [&](std::int64_t ids, std::int64_t to, std::int64_t from) {
+        Run run{};
+        run.ids = all_ids + (id_at + ids) * loops.id_size;
+        run.to = all_out + (out_at + to) * loops.to_size;
+        run.from = all_src + (src_at + from) * loops.from_size;
+        run.place_step = p.step;
+        return run;
+      };
+      const auto along = [&](std::int64_t j) {  // line j of these
+        Run run = run_at(j * id_next, j * out_next, j * src_next);
+        run.count = length;
+        run.ids_step = ids_step;
+        run.from_step = src_step;
+        return run;
+      };
+      if (lines > 1 && takes_rows) {
+        Run run = along(0);
+        run.width = lines;
+        run.to_next = out_next;
+        run.from_next = src_next;
+        loops.rows(run, part);
+      } else if (lines > 1 && id_next != 0 && id_next < ids_step) {
         for (std::int64_t k = 0; k < length; ++k) {
-          const std::uint64_t id = ids[k * ids_step];
-          if (!is_in(part, id)) continue;
-          place_row(put, run, to + static_cast<std::int64_t>(id) * p.step, out_next,
-                    src + k * src_step, src_next);
-        }
-      } else if (run > 1 && id_next != 0 && id_next < ids_step) {
-        const bool is_plain = id_next == 1 && src_next == 1 && out_next == 1;
-        for (std::int64_t k = 0; k < length; ++k, ids += ids_step, src += src_step) {
-          if (is_plain) {
-            place_run(put, run, part, ids, One{}, to, One{}, p.step, src, One{});
-          } else {
-            place_run(put, run, part, ids, id_next, to, out_next, p.step, src, src_next);
-          }
+          Run run = run_at(k * ids_step, 0, k * src_step);
+          run.count = lines;
+          run.ids_step = id_next;
+          run.to_step = out_next;
+          run.from_step = src_next;
+          loops.each(run, part);
         }
       } else {
-        const bool is_plain = ids_step == 1 && src_step == 1 && p.step == 1;
-        for (std::int64_t j = 0; j < run; ++j, ids += id_next, src += src_next, to += out_next) {
-          if (is_plain) {
-            place_run(put, length, part, ids, One{}, to, Zero{}, One{}, src, One{});
-          } else {
-            place_run(put, length, part, ids, ids_step, to, Zero{}, p.step, src, src_step);
-          }
-        }
+        for (std::int64_t j = 0; j < lines; ++j) loops.each(along(j), part);
       }
-      line += run;
+      line += lines;
     }
   };
 
@@ -422,12 +482,6 @@ ops::Place with_wide_ids(const ops::Place& p) {
   return wide;
 }
 
-template <class F>
-void with_wide(DType ids, F&& f) {
-  size_of(ids) == sizeof(std::uint32_t) ? f.template operator()<std::uint32_t>()
-                                        : f.template operator()<std::uint64_t>();
-}
-
 // Integers wrap.
 struct Sum {
   template <class To, class T>
@@ -458,7 +512,8 @@ void gather(const ops::Pick& p, Tensor& out) {
 void scatter(const ops::Place& p, Tensor& out) {
   const ops::Place wide = with_wide_ids(p);
   with_size(size_of(out.dtype()), [&]<class T> {
-    with_wide(wide.ids.dtype(), [&]<class Id> { place_all<T, T, Id>(wide, out, Newer{}); });
+    with_wide(wide.ids.dtype(),
+              [&]<class Id> { place_all(wide, out, loops_for<Newer, T, T, Id>()); });
   });
 }
 
@@ -470,10 +525,10 @@ void scatter_add(const ops::Place& p, Tensor& out) {
       if constexpr (kIsSmallFloat<T>) {
         Tensor sums = to_dtype(out, DType::F32);
         wide.is_fresh = true;
-        place_all<float, T, Id>(wide, sums, Sum{});
+        place_all(wide, sums, loops_for<Sum, float, T, Id>());
         cast(sums, out);
       } else if constexpr (!std::is_same_v<T, bool>) {
-        place_all<T, T, Id>(wide, out, Sum{});
+        place_all(wide, out, loops_for<Sum, T, T, Id>());
       }
     });
   });
