@@ -67,24 +67,12 @@ template <class Indexed>
 using Zero = std::integral_constant<std::int64_t, 0>;
 using One = std::integral_constant<std::int64_t, 1>;
 
-// f(i) for i below `count`, four times in a row: GCC leaves a loop with such a branch as it is.
-template <class F>
-void unrolled(std::int64_t count, F f) {
-  std::int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    f(i);
-    f(i + 1);
-    f(i + 2);
-    f(i + 3);
-  }
-  for (; i < count; ++i) f(i);
-}
-
 // An index for each of `count` elements.
 template <class T, class Id>
 void pick_each(const ops::Pick& p, std::int64_t count, Words words, T* y, const Id* ids,
                auto ids_step, const T* x, auto x_step, auto row_step) {
-  unrolled(count, [=, &p](std::int64_t i) {
+#pragma GCC unroll 4
+  for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t row = ids[i * ids_step];
     if (row < words.limit) [[likely]] {
       y[i] = x[i * x_step + static_cast<std::int64_t>(row) * row_step];
@@ -92,7 +80,7 @@ void pick_each(const ops::Pick& p, std::int64_t count, Words words, T* y, const 
       if (row != words.sentinel) throw_bad_index(p, row);
       y[i] = T{};
     }
-  });
+  }
 }
 
 // f(bytes), with the usual small numbers as constants: a copy of those is a few instructions.
@@ -302,12 +290,13 @@ void place_run(Put put, std::int64_t count, Part part, const Id* ids, auto ids_s
     }
     return;
   }
-  unrolled(count, [=](std::int64_t i) {
+#pragma GCC unroll 4
+  for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t id = ids[i * ids_step];
-    if (!is_in(part, id)) return;
+    if (!is_in(part, id)) continue;
     To& at = to[i * to_step + static_cast<std::int64_t>(id) * place_step];
     at = put(at, from[i * from_step]);
-  });
+  }
 }
 
 template <class Put, class To, class T, class Id>
