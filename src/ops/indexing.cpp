@@ -130,6 +130,7 @@ Tensor take(const Tensor& x, const Tensor& ids) {
 namespace {
 
 enum class How : std::uint8_t { Set, Add };
+enum class Target : std::uint8_t { Given, Fresh };  // Fresh: nobody sees it after an error
 
 // Into a view of x; `p` holds the reference to whatever the sources share with it.
 void place(Tensor& x, const Layout& part, const Place& p, How how) {
@@ -150,10 +151,10 @@ void check_add_dtype(std::string_view op, const Tensor& x) {
 }
 
 void scatter_as(std::string_view op, Tensor& x, std::int64_t dim, const Tensor& ids,
-                const Tensor& src, How how) {
+                const Tensor& src, How how, Target target = Target::Given) {
   if (x.rank() == 0 && ids.rank() == 0 && src.rank() == 0) {
     Tensor line = x.view({1});
-    scatter_as(op, line, dim, ids.view({1}), src.view({1}), how);
+    scatter_as(op, line, dim, ids.view({1}), src.view({1}), how, target);
     x = line.view({});
     return;
   }
@@ -168,12 +169,14 @@ void scatter_as(std::string_view op, Tensor& x, std::int64_t dim, const Tensor& 
   ops::expect_same_dtype(op, x, src);
   if (how == How::Add) check_add_dtype(op, x);
   if (!x.is_contiguous()) x = copy(x);
-  place(x, x.layout(), {ids, src, zero_at(x.strides(), d), x.strides()[d], x.shape()[d], d, op},
+  place(x, x.layout(),
+        {ids, src, zero_at(x.strides(), d), x.strides()[d], x.shape()[d], d, op,
+         target == Target::Fresh},
         how);
 }
 
 void index_as(std::string_view op, Tensor& x, std::int64_t dim, const Tensor& ids,
-              const Tensor& src, How how) {
+              const Tensor& src, How how, Target target = Target::Given) {
   const int d = normalize_dim(op, dim, x.shape());
   ops::expect_rank(op, "the tensor of indices", ids, 1);
   if (src.rank() != x.rank() || src.shape() != with_size(x.shape(), d, ids.count())) {
@@ -181,7 +184,7 @@ void index_as(std::string_view op, Tensor& x, std::int64_t dim, const Tensor& id
                 ids.count(), " slices along dimension ", d, " of shape ", x.shape());
   }
   const Layout over(src.shape(), only_at(x.rank(), d, ids.strides()[0]), ids.layout().offset());
-  scatter_as(op, x, d, ids.with_layout(over), src, how);
+  scatter_as(op, x, d, ids.with_layout(over), src, how, target);
 }
 
 Tensor filled(std::string_view op, Scalar value, DType dtype, const Device& device) {
@@ -212,7 +215,7 @@ void index_copy_set(Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor
 
 Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
   Tensor out = copy(x);
-  scatter_set(out, dim, ids, src);
+  scatter_as("scatter", out, dim, ids, src, How::Set, Target::Fresh);
   return out;
 }
 Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& ids, Scalar value) {
@@ -222,17 +225,17 @@ Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& ids, Scalar valu
 }
 Tensor scatter_add(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
   Tensor out = copy(x);
-  scatter_add_set(out, dim, ids, src);
+  scatter_as("scatter_add", out, dim, ids, src, How::Add, Target::Fresh);
   return out;
 }
 Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
   Tensor out = copy(x);
-  index_add_set(out, dim, ids, src);
+  index_as("index_add", out, dim, ids, src, How::Add, Target::Fresh);
   return out;
 }
 Tensor index_copy(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
   Tensor out = copy(x);
-  index_copy_set(out, dim, ids, src);
+  index_as("index_copy", out, dim, ids, src, How::Set, Target::Fresh);
   return out;
 }
 
@@ -287,7 +290,7 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& src) {
   }
   Tensor flat = reshape(x, {x.count()});
   const Tensor kept = reshape(src, {src.count()}).narrow(0, 0, positions.count());
-  scatter_as(kOp, flat, 0, positions, kept, How::Set);
+  scatter_as(kOp, flat, 0, positions, kept, How::Set, Target::Fresh);
   return contiguous(flat).view(x.shape());
 }
 

@@ -29,6 +29,9 @@ struct Place {
   std::int64_t size;  // of the indexed dimension
   int dim;
   std::string_view op;  // a literal
+  // Is the result thrown away when an index is bad? Then the CPU need not look at all of them
+  // before it writes.
+  bool is_fresh = false;
 
   const Shape& shape() const { return ids.shape(); }
   std::int64_t length() const { return ids.shape()[dim]; }  // along the dimension

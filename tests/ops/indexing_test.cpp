@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "ops/conformance.h"
+#include "tl/base/thread_pool.h"
+#include "tl/ops/copy.h"
 #include "tl/ops/table.h"
 
 namespace tl {
@@ -180,6 +182,20 @@ TEST_P(Indexing, RowsThatStartOffAPieceOf16BytesAreMovedRight) {
       }
       expect_close("index_select", index_select(x, 0, ids), DType::F32,
                    selected(rounded(part, DType::F32), 0, {5, 0, 2}), {0});
+    }
+  }
+}
+
+TEST_P(Indexing, RowsOfEveryWidthArePickedWhole) {
+  for (const DType dtype : {DType::U8, DType::F16, DType::F32, DType::F64}) {
+    for (const std::int64_t width : {1, 2, 3, 4, 7, 8, 16, 32, 33, 64, 100}) {
+      const Host x = uniform_for(dtype, {3, 20, width}, 0, 9, 37);
+      Host ids = random_ids({31}, 20, 38);
+      ids.values[0] = ids.values[13] = ids.values[30] = kNothing;
+      expect_close(
+          "index_select",
+          index_select(contiguous_on(x, dtype, device()), 1, ids_on(ids, DType::I16, device())),
+          dtype, selected(x, 1, ids.values), {0}, join("rows of ", width, " ", dtype));
     }
   }
 }
@@ -458,6 +474,70 @@ TEST_P(Indexing, IndexAddSumsRowsWhateverTheIndices) {
   }
 }
 
+// Restores the number of threads.
+class Threads {
+ public:
+  Threads() : before_(ThreadPool::shared().threads()) {}
+  ~Threads() { ThreadPool::shared().set_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+  static void set(int threads) { ThreadPool::shared().set_threads(threads); }
+
+ private:
+  int before_;
+};
+
+// Each shape is shared out among threads another way: by lines, by places, by rows, not at all.
+TEST_P(Indexing, SumsAndPlacesDoNotDependOnTheNumberOfThreads) {
+  if (!device().is_cpu()) GTEST_SKIP() << "threads are the CPU's";
+  struct Case {
+    Shape shape, ids;
+    int dim;
+    bool shares;  // one index for all lines
+  };
+  constexpr std::int64_t kMany = (1 << 20) + 7;
+  const Case cases[] = {{{kMany}, {50000}, 0, false},     {{kMany, 2}, {25000, 2}, 0, false},
+                        {{300}, {40000}, 0, false},       {{300, 70}, {600, 70}, 0, false},
+                        {{70, 300}, {70, 600}, 1, false}, {{300, 7}, {9000, 7}, 0, true},
+                        {{7, 300}, {7, 9000}, 1, true},   {{50, 900}, {60, 900}, 0, true}};
+  const Threads restores;
+  for (const DType dtype : {DType::F32, DType::BF16, DType::I64}) {
+    for (const Case& c : cases) {
+      const Host src = uniform_for(dtype, c.ids, -9, 9, 31);
+      // Few places, far apart, so that sums have many terms; and some sentinels.
+      Host ids = random_ids(c.shares ? Shape{c.ids[c.dim]} : c.ids, 290, 32);
+      for (double& id : ids.values) {
+        id = id == 5 ? kNothing : id * static_cast<double>(c.shape[c.dim] / 300);
+      }
+      const Tensor x = contiguous_on(uniform_for(dtype, c.shape, -9, 9, 33), dtype, device());
+      const Tensor src_on = contiguous_on(src, dtype, device());
+      const Tensor ids_tensor = ids_on(ids, DType::I32, device());
+      std::vector<Tensor> sums, places;
+      for (const int threads : {1, 2, 5}) {
+        Threads::set(threads);
+        sums.push_back(c.shares ? index_add(x, c.dim, ids_tensor, src_on)
+                                : scatter_add(x, c.dim, ids_tensor, src_on));
+        places.push_back(c.shares ? index_copy(x, c.dim, ids_tensor, src_on)
+                                  : scatter(x, c.dim, ids_tensor, src_on));
+        expect_equal("scatter_add", sums.back(), sums.front());
+        expect_equal("scatter", places.back(), places.front());
+        Tensor in_place = x;
+        c.shares ? index_add_set(in_place, c.dim, ids_tensor, src_on)
+                 : scatter_add_set(in_place, c.dim, ids_tensor, src_on);
+        expect_equal("scatter_add", in_place, sums.front());
+      }
+      if (dtype == DType::I64) {
+        const Host from = host_of(x);
+        const Host over = c.shares ? spread(ids.values, c.ids, c.dim) : ids;
+        expect_close("scatter_add", sums.front(), dtype, scattered(from, c.dim, over, src, true),
+                     {0});
+        expect_close("scatter", places.front(), dtype, scattered(from, c.dim, over, src, false),
+                     {0});
+      }
+    }
+  }
+}
+
 TEST_P(Indexing, IntegerSumsWrap) {
   for (const DType dtype : kInts) {
     const double top = dtype == DType::U8    ? 255
@@ -573,6 +653,41 @@ TEST_P(Indexing, AnIndexOutOfRangeIsReportedAndTheDeviceGoesOn) {
   expect_bad_index("assign_index: index 8 is outside",
                    [&] { assign_index(kept, {id(8, 0)}, src); });
   if (device().is_cpu()) expect_equal("assign_index", kept, x);
+}
+
+// Long enough for vectors of indices and for threads; sentinels before the bad one.
+TEST_P(Indexing, ABadIndexLeavesWhatIsWrittenInPlaceAsItWas) {
+  if (!device().is_cpu()) GTEST_SKIP() << "a GPU tells of it later";
+  const Threads restores;
+  Threads::set(5);
+  for (const DType dtype : kInts) {
+    for (const double bad : {100.0, -3.0}) {
+      if (bad < 0 && (dtype == DType::U8 || dtype == DType::U32)) continue;
+      const std::string text = join("index ", bad, " is outside a dimension of size 100");
+      for (const Shape& shape : {Shape{40000}, Shape{1000, 40}}) {
+        Host ids = random_ids(shape, 100, 34);
+        for (std::size_t i = 0; i < ids.values.size(); i += 7) ids.values[i] = kNothing;
+        ids.values[ids.values.size() - 2] = bad;
+        const Host row = {{shape[0]}, {ids.values.end() - shape[0], ids.values.end()}};
+        Shape x_shape = shape;
+        x_shape[0] = 100;
+        for (const DType of : {DType::F32, DType::F16}) {
+          const Tensor x = contiguous_on(uniform(x_shape, -1, 1, 35), of, device());
+          const Tensor src = contiguous_on(uniform(shape, -1, 1, 36), of, device());
+          const Tensor each_id = ids_on(ids, dtype, device()), rows = ids_on(row, dtype, device());
+          Tensor to = copy(x);
+          expect_bad_index(text, [&] { scatter_set(to, 0, each_id, src); });
+          expect_bad_index(text, [&] { scatter_add_set(to, 0, each_id, src); });
+          expect_bad_index(text, [&] { index_add_set(to, 0, rows, src); });
+          expect_bad_index(text, [&] { index_copy_set(to, 0, rows, src); });
+          expect_equal("scatter", to, x);
+          expect_bad_index(text, [&] { scatter_add(x, 0, each_id, src); });
+          expect_bad_index(text, [&] { index_copy(x, 0, rows, src); });
+          expect_bad_index(text, [&] { index_select(x, 0, rows); });
+        }
+      }
+    }
+  }
 }
 
 TEST_P(Indexing, WhatABadIndexWouldPickIsZeroOnAGpu) {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -61,15 +62,19 @@ void gemm_blocks(const Gemm& g) {
   constexpr bool kDirect = std::is_same_v<Sum, Out>;  // C itself holds the sums
   constexpr std::int64_t kMostRows = round_up(1024, kRows);
   constexpr std::int64_t kMostColumns = round_up(2048, kColumns);
-  constexpr std::int64_t kTaskRows = kRows * 8;
+  constexpr std::int64_t kTaskRows = kRows * 4;
   constexpr std::int64_t kTaskColumns = round_up(256, kColumns);
 
   ThreadPool& pool = ThreadPool::shared();
   const bool threads =
       static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) > kThreadWork;
+  // One task at a time for each thread, not ranges of them: tasks are long, and a thread that wakes
+  // late would leave the last range to wait for.
   const auto share = [&](std::int64_t count, auto&& f) {
-    pool.parallel_for(0, count, threads ? 1 : count, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = first; i < last; ++i) f(i);
+    std::atomic<std::int64_t> next{0};
+    const std::int64_t takers = threads ? std::min<std::int64_t>(count, pool.threads()) : 1;
+    pool.parallel_for(0, takers, 1, [&](std::int64_t, std::int64_t) {
+      for (std::int64_t i = next++; i < count; i = next++) f(i);
     });
   };
 
