@@ -268,7 +268,7 @@ void place_run(Put put, std::int64_t count, Part part, const Id* ids, auto ids_s
   if (part.room < part.words.limit) {
     // Which indices are in the part is hard to foresee, so they are listed first, without a branch.
     constexpr std::int64_t kBlock = 256;
-    std::array<std::int64_t, kBlock> found;
+    std::array<std::int64_t, kBlock> found;  // NOLINT(cppcoreguidelines-pro-type-member-init)
     for (std::int64_t block = 0; block < count; block += kBlock) {
       const std::int64_t end = std::min(count, block + kBlock);
       std::size_t finds = 0;
