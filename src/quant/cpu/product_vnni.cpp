@@ -420,6 +420,13 @@ TL_VECTOR void put_codes(Panel& panel, std::int64_t group, int row, __m512i code
   }
 }
 
+// Sixteen scales of block `b` of a row.
+TL_VECTOR void put_beside(std::int32_t* to, std::int64_t b, int row, __m128i bytes) {
+  alignas(64) std::int32_t numbers[16];
+  _mm512_store_si512(numbers, _mm512_cvtepi8_epi32(bytes));
+  for (int p = 0; p < 16; ++p) to[16 * (16 * b + p) + row] = numbers[p];
+}
+
 template <class Format>
 void unpack_panel(const Bits8* w, std::int64_t step, std::int64_t columns, Panel& panel) {
   using Type = Integers<Format>;
@@ -446,16 +453,10 @@ void unpack_panel(const Bits8* w, std::int64_t step, std::int64_t columns, Panel
         __m512i codes[4];
         Super<Format>::codes(at, codes);
         for (int v = 0; v < 4; ++v) put_codes(panel, 64 * b + 16 * v, r, codes[v]);
-        alignas(16) std::int8_t bytes[16];
-        _mm_store_si128(reinterpret_cast<__m128i*>(bytes), Super<Format>::scales(at));
-        for (std::int64_t p = 0; p < 16; ++p)
-          panel.scales[static_cast<std::size_t>(16 * (16 * b + p) + r)] = bytes[p];
+        put_beside(panel.scales.get(), b, r, Super<Format>::scales(at));
         panel.d[beside] = qb::half(Super<Format>::d(at));
         if constexpr (Type::kMinimum) {
-          _mm_store_si128(reinterpret_cast<__m128i*>(bytes), Super<Format>::minimums(at));
-          for (std::int64_t p = 0; p < 16; ++p) {
-            panel.minimums[static_cast<std::size_t>(16 * (16 * b + p) + r)] = bytes[p];
-          }
+          put_beside(panel.minimums.get(), b, r, Super<Format>::minimums(at));
           panel.m[beside] = qb::half(Super<Format>::d(at) + 2);
         }
       }
