@@ -1,0 +1,48 @@
+// Products of quantised matrices on the CPU: a vector (m = 1) and a batch (m = 512) times 4096 x
+// 4096 and 14336 x 4096. Beside it bench/quant/ggml_products.cpp times the same with ggml; run them
+// in turns, with the same number of threads (TL_NUM_THREADS).
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tl/ops/random.h"
+#include "tl/quant/qtensor.h"
+
+namespace tl {
+namespace {
+
+void linear_of(benchmark::State& state, QType type, std::int64_t n, std::int64_t k,
+               std::int64_t m) {
+  const QTensor w = QTensor::quantize(rand_normal(0, 1, {n, k}, DType::F32), type);
+  const Tensor x = rand_normal(0, 1, {m, k}, DType::F32);
+  for (auto _ : state) benchmark::DoNotOptimize(linear(x, w).memory().data());
+  const auto products = static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(m);
+  state.counters["GB/s"] = benchmark::Counter(static_cast<double>(w.size_bytes()) / 1e9,
+                                              benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["GMAC/s"] =
+      benchmark::Counter(products / 1e9, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+}  // namespace
+}  // namespace tl
+
+int main(int argc, char** argv) {
+  using tl::QType;
+  for (const std::int64_t m : {1, 512}) {
+    for (const std::int64_t n : {4096, 14336}) {
+      for (const QType type : {QType::Q4_0, QType::Q4_K, QType::Q6_K, QType::Q8_0}) {
+        const std::string title =
+            std::string(name(type)) + "/" + std::to_string(n) + "x4096/" + std::to_string(m);
+        benchmark::RegisterBenchmark(title.c_str(), tl::linear_of, type, n, 4096, m)
+            ->UseRealTime()
+            ->Unit(benchmark::kMicrosecond);
+      }
+    }
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
