@@ -157,19 +157,19 @@ std::string shown(std::string_view text, bool full) {
   return printable(text.substr(0, end)) + "...";
 }
 
-std::uint64_t most_items(bool full) {
-  return full ? std::numeric_limits<std::uint64_t>::max() : kShownItems;
-}
+std::uint64_t most_items(bool full) { return full ? GgufValue::kAll : kShownItems; }
 
 std::string text_of(const GgufValue& value, bool full) {
   if (value.type() == GgufType::String) return shown(value.to<std::string_view>(), full);
   if (!value.is_array()) return value.text();
   std::string out = "[";
-  for (const GgufValue& item : value.items(most_items(full))) {
-    if (out.size() > 1) out += ", ";
-    out += item.type() == GgufType::String ? fmt::format("\"{}\"", text_of(item, full))
-                                           : text_of(item, full);
-  }
+  value.for_each(
+      [&](const GgufValue& item) {
+        if (out.size() > 1) out += ", ";
+        out += item.type() == GgufType::String ? fmt::format("\"{}\"", text_of(item, full))
+                                               : text_of(item, full);
+      },
+      most_items(full));
   return out + (value.count() > most_items(full) ? ", ...]" : "]");
 }
 
@@ -187,9 +187,9 @@ Json json_of(const GgufValue& value, bool full, bool& shortened) {
       return value.to<std::uint64_t>();
     case GgufType::Array: {
       Json items = Json::array();
-      for (const GgufValue& item : value.items(most_items(full))) {
-        items.push_back(json_of(item, full, shortened));
-      }
+      value.for_each(
+          [&](const GgufValue& item) { items.push_back(json_of(item, full, shortened)); },
+          most_items(full));
       shortened = shortened || value.count() > most_items(full);
       return items;
     }

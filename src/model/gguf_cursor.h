@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/little_endian.h"
@@ -29,17 +31,24 @@ inline std::ostream& operator<<(std::ostream& out, const Quoted& name) {
 // What is being read, in words: "the type of key 'general.name'", "the name of tensor 3". Cheap to
 // make: it is turned into text only when something is wrong.
 struct Field {
-  std::string_view what;        // "type"
-  std::string_view owner = {};  // "key", "tensor"; empty for fields of the file itself
-  std::string_view name = {};   // of the owner; empty while it is not known,
-  std::uint64_t index = 0;      // then its number
+  explicit Field(std::string_view field) noexcept : what(field) {}  // of the file itself
+  Field(std::string_view field, std::string_view of, std::string_view named) noexcept
+      : what(field), owner(of), name(named) {}
+  // Of something whose name is not known yet.
+  Field(std::string_view field, std::string_view of, std::uint64_t number) noexcept
+      : what(field), owner(of), index(number) {}
+
+  std::string_view what;   // "type"
+  std::string_view owner;  // "key", "tensor"
+  std::optional<std::string_view> name;
+  std::uint64_t index = 0;
 };
 inline std::ostream& operator<<(std::ostream& out, const Field& field) {
   out << "the " << field.what;
   if (field.owner.empty()) return out;
   out << " of " << field.owner << ' ';
-  if (field.name.data() == nullptr) return out << field.index;
-  return out << Quoted{field.name};
+  if (!field.name) return out << field.index;
+  return out << Quoted{*field.name};
 }
 
 // Bytes of a number or bool; 0 for texts and arrays.

@@ -1,8 +1,6 @@
 #include "model/gguf_part.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -22,13 +20,13 @@ constexpr std::uint64_t kMostReserved = 4096;
 std::uint32_t reversed(std::uint32_t value) { return __builtin_bswap32(value); }
 
 std::uint32_t read_version(Cursor& in) {
-  const auto magic = in.number<std::uint32_t>({"magic"});
+  const auto magic = in.number<std::uint32_t>(Field("magic"));
   if (magic == kReversedMagic) {
     in.fail(0, "the magic is byte-reversed: a big-endian GGUF file, which cannot be read");
   }
   if (magic != kMagic) in.fail(0, "the magic is not 'GGUF': this is no GGUF file");
   const std::uint64_t at = in.at();
-  const auto version = in.number<std::uint32_t>({"version"});
+  const auto version = in.number<std::uint32_t>(Field("version"));
   if (version >= 1 && version <= kLastVersion) return version;
   if (reversed(version) >= 1 && reversed(version) <= kLastVersion) {
     in.fail(at, "the version is ", reversed(version),
@@ -103,7 +101,7 @@ Row read_row(Cursor& in, std::uint64_t index, std::size_t part) {
   Row row;
   row.start = in.at();
   GgufTensorInfo& info = row.info;
-  info.name = in.name({.what = "name", .owner = "tensor", .index = index});
+  info.name = in.name({"name", "tensor", index});
   info.part = part;
   read_shape(in, info);
   const std::uint64_t type_at = in.at();
@@ -194,8 +192,8 @@ Part read_part(std::string_view file, std::span<const std::byte> bytes, std::siz
   // The shortest tensor has no name and rank 0, the shortest value one byte.
   const std::size_t least_tensor = in.length_size() + 4 + 4 + 8;
   const std::size_t least_key = in.length_size() + 4 + 1;
-  const std::uint64_t tensors = in.count(least_tensor, {"tensor count"});
-  const std::uint64_t keys = in.count(least_key, {"key count"});
+  const std::uint64_t tensors = in.count(least_tensor, Field("tensor count"));
+  const std::uint64_t keys = in.count(least_key, Field("key count"));
   constexpr std::uint64_t kMostRows = std::numeric_limits<std::uint32_t>::max();
   if (tensors > kMostRows || keys > kMostRows) {
     in.fail(8, "the counts are ", tensors, " tensors and ", keys, " keys; at most ", kMostRows,
@@ -205,7 +203,7 @@ Part read_part(std::string_view file, std::span<const std::byte> bytes, std::siz
   part.entries.reserve(std::min(keys, kMostReserved));
   for (std::uint64_t i = 0; i < keys; ++i) {
     const std::uint64_t start = in.at();
-    const std::string_view key = in.name({.what = "name", .owner = "key", .index = i});
+    const std::string_view key = in.name({"name", "key", i});
     part.entries.push_back({key, read_value(in, key), start});
   }
   part.by_key = sorted_by(part.entries, [](const GgufEntry& entry) { return entry.key; });
@@ -236,17 +234,17 @@ Part read_part(std::string_view file, std::span<const std::byte> bytes, std::siz
 // ---- names of parts
 
 std::optional<SplitName> parse_split_name(std::string_view path) {
-  // "-00002-of-00003.gguf"; more digits where a count needs them.
   constexpr std::string_view kSuffix = ".gguf", kOf = "-of-";
   constexpr std::size_t kDigits = 5;
   if (!path.ends_with(kSuffix)) return std::nullopt;
   path.remove_suffix(kSuffix.size());
   const auto number = [&]() -> std::optional<std::uint64_t> {
     if (path.size() < kDigits) return std::nullopt;
-    const std::string_view digits = path.substr(path.size() - kDigits);
     std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + kDigits, value);
-    if (error != std::errc() || end != digits.data() + kDigits) return std::nullopt;
+    for (const char c : path.substr(path.size() - kDigits)) {
+      if (c < '0' || c > '9') return std::nullopt;
+      value = 10 * value + static_cast<std::uint64_t>(c - '0');
+    }
     path.remove_suffix(kDigits);
     return value;
   };

@@ -222,7 +222,7 @@ struct detail::GgufValueAccess {
     append_number(out, static_cast<std::uint32_t>(value.element_));
     append_number(out, value.count_);
     if (value.wide_ || gguf::fixed_size(value.element_) > 0) return append(out, value.body_);
-    for (const GgufValue& item : value.items()) encode(item, out);
+    value.for_each([&](const GgufValue& item) { encode(item, out); });
   }
 };
 
@@ -374,14 +374,19 @@ std::vector<T> GgufValue::to_vector() const {
   return out;
 }
 
-std::vector<GgufValue> GgufValue::items(std::uint64_t most) const {
-  std::vector<GgufValue> out;
+void GgufValue::for_each(const std::function<void(const GgufValue&)>& f, std::uint64_t most) const {
   gguf::Cursor in(file_, body_, wide_);
   const std::uint64_t wanted = std::min(most, count());
   for (std::uint64_t i = 0; i < wanted; ++i) {
-    out.push_back(detail::GgufValueAccess::read(in, element_, key_));
-    out.back().own_ = own_;
+    GgufValue item = detail::GgufValueAccess::read(in, element_, key_);
+    item.own_ = own_;
+    f(item);
   }
+}
+
+std::vector<GgufValue> GgufValue::items(std::uint64_t most) const {
+  std::vector<GgufValue> out;
+  for_each([&](const GgufValue& item) { out.push_back(item); }, most);
   return out;
 }
 

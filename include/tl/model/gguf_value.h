@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <limits>
 #include <memory>
@@ -106,9 +107,11 @@ class GgufValue {
   // The elements of an array by the same rules.
   template <class T>
   std::vector<T> to_vector() const;
-  // The first elements of an array as values; the way into arrays of arrays.
-  std::vector<GgufValue> items(
-      std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) const;
+  // The first elements of an array as values; the way into arrays of arrays. for_each() has one
+  // value at a time, where a list of all would be many times the array.
+  static constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+  std::vector<GgufValue> items(std::uint64_t most = kAll) const;
+  void for_each(const std::function<void(const GgufValue&)>& f, std::uint64_t most = kAll) const;
 
   // Numbers in the fewest digits that give them back, texts as they are, "array of 3 u32".
   std::string text() const;
