@@ -75,6 +75,7 @@ class Raw {
   std::size_t size() const { return text_.size(); }
   const std::string& text() const { return text_; }
   std::span<const std::byte> bytes() const { return std::as_bytes(std::span(text_)); }
+  // The file is of these bytes: while it is used they must be there.
   GgufFile open() const { return GgufFile::from_memory(bytes(), "f"); }
 
  private:
@@ -349,14 +350,14 @@ TEST(Gguf, ValuesOfAFileCanBeWrittenAgain) {
 }
 
 TEST(Gguf, ShapesAreOutermostFirstAndMayHaveAnyRank) {
-  const GgufFile file = Raw()
-                            .start(3, 0)
-                            .tensor("scalar", {}, 0, 0)
-                            .tensor("matrix", {2, 3}, 0, 32)
-                            .tensor("eight", {1, 2, 1, 1, 1, 1, 1, 3}, 24, 64)
-                            .pad()
-                            .data(70)
-                            .open();
+  const Raw raw = Raw()
+                      .start(3, 0)
+                      .tensor("scalar", {}, 0, 0)
+                      .tensor("matrix", {2, 3}, 0, 32)
+                      .tensor("eight", {1, 2, 1, 1, 1, 1, 1, 3}, 24, 64)
+                      .pad()
+                      .data(70);
+  const GgufFile file = raw.open();
   EXPECT_EQ(file.tensor("scalar").shape, Shape{});
   EXPECT_EQ(file.tensor("scalar").size_bytes(), 4u);
   EXPECT_EQ(file.tensor("matrix").shape, (Shape{3, 2}));
@@ -377,8 +378,8 @@ TEST(Gguf, NothingIsAFileToo) {
   expect_error(ErrorKind::BadFile, "has no key 'general.architecture'",
                [&] { file.architecture(); });
   // Without padding, as there is nothing to align; tensors of no bytes are there all the same.
-  const GgufFile bare =
-      Raw().start(2, 0).tensor("a", {0, 5}, 0, 0).tensor("b", {3, 0}, 1, 0).open();
+  const Raw unpadded = Raw().start(2, 0).tensor("a", {0, 5}, 0, 0).tensor("b", {3, 0}, 1, 0);
+  const GgufFile bare = unpadded.open();
   EXPECT_EQ(bare.tensor("a").shape, (Shape{5, 0}));
   EXPECT_EQ(bare.tensor("a").size_bytes(), 0u);
   EXPECT_TRUE(bare.bytes(bare.tensor("b")).empty());
