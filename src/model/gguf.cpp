@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -97,12 +98,11 @@ struct GgufFile::State {
       std::move(part.tensors.begin(), part.tensors.end(), std::back_inserter(tensors));
       part.tensors.clear();
     }
-    by_name = gguf::sorted_by(
-        tensors, [](const GgufTensorInfo& info) -> const std::string& { return info.name; });
-    for (std::size_t i = 1; i < by_name.size(); ++i) {
-      const GgufTensorInfo &a = tensors[by_name[i - 1]], &b = tensors[by_name[i]];
-      if (a.name == b.name) {
-        bad_file(paths[b.part], "tensor ", gguf::Quoted{b.name}, " is in ", paths[a.part], " too");
+    for (const GgufTensorInfo& info : tensors) {
+      const auto [place, fresh] = by_name.try_emplace(info.name, &info);
+      if (!fresh) {
+        bad_file(paths[info.part], "tensor ", gguf::Quoted{info.name}, " is in ",
+                 paths[place->second->part], " too");
       }
     }
     for (const GgufTensorInfo& info : tensors) {
@@ -119,7 +119,7 @@ struct GgufFile::State {
   std::vector<Map> maps;
   std::vector<gguf::Part> parts;
   std::vector<GgufTensorInfo> tensors;
-  std::vector<std::uint32_t> by_name;
+  std::map<std::string_view, const GgufTensorInfo*> by_name;
   std::uint64_t parameters = 0;
   std::uint64_t tensor_bytes = 0;
 };
@@ -226,13 +226,8 @@ std::string_view GgufFile::architecture() const {
 std::span<const GgufTensorInfo> GgufFile::tensors() const noexcept { return state_->tensors; }
 
 const GgufTensorInfo* GgufFile::find(std::string_view name) const {
-  const auto& tensors = state_->tensors;
-  const auto& by_name = state_->by_name;
-  const auto found =
-      std::lower_bound(by_name.begin(), by_name.end(), name,
-                       [&](std::uint32_t at, std::string_view n) { return tensors[at].name < n; });
-  if (found == by_name.end() || tensors[*found].name != name) return nullptr;
-  return &tensors[*found];
+  const auto found = state_->by_name.find(name);
+  return found == state_->by_name.end() ? nullptr : found->second;
 }
 
 const GgufTensorInfo& GgufFile::tensor(std::string_view name) const {

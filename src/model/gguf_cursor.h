@@ -18,6 +18,8 @@
 
 namespace tl::gguf {
 
+inline constexpr std::size_t kMostName = 65535;  // bytes of a key or of a tensor's name
+
 // A name in a message: long ones are cut, because a damaged length makes very long ones.
 struct Quoted {
   std::string_view text;
@@ -131,9 +133,13 @@ class Cursor {
     const auto bytes = take(size, field);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
-  // A name: a text that must be UTF-8.
+  // A name: a text that must be UTF-8 of at most kMostName bytes.
   std::string_view name(const Field& field) {
+    const std::uint64_t start = at_;
     const std::string_view text = string(field);
+    if (text.size() > kMostName) {
+      fail(start, field, " has a length of ", text.size(), "; at most ", kMostName, " can be read");
+    }
     if (const std::size_t bad = first_invalid_utf8(text); bad != text.size()) {
       fail(at_ - text.size() + bad, field, " is not UTF-8");
     }

@@ -52,6 +52,18 @@ std::uint64_t read_alignment(const Cursor& in, const GgufEntry& entry) {
   return alignment;
 }
 
+using Names = std::map<std::string_view, std::size_t>;  // and their places
+
+// Notes a name, or refuses it. Done name by name, not at the end: a file of nothing but zeros would
+// be a list of empty names as long as the file.
+void refuse_twice(const Cursor& in, std::uint64_t at, std::string_view what, Names& names,
+                  std::string_view name, std::uint64_t index) {
+  const auto [place, fresh] = names.try_emplace(name, index);
+  if (fresh) return;
+  in.fail(at, "the name of ", what, " ", index, " is ", Quoted{name}, ", as that of ", what, " ",
+          place->second);
+}
+
 // A tensor's row in the header. The offset is still counted from the data's start.
 struct Row {
   GgufTensorInfo info;
@@ -97,11 +109,13 @@ std::uint64_t tensor_size(const Cursor& in, std::uint64_t at, const GgufTensorIn
   return bytes;
 }
 
-Row read_row(Cursor& in, std::uint64_t index, std::size_t part) {
+Row read_row(Cursor& in, std::uint64_t index, std::size_t part, Names& names) {
   Row row;
   row.start = in.at();
   GgufTensorInfo& info = row.info;
-  info.name = in.name({"name", "tensor", index});
+  const std::string_view name = in.name({"name", "tensor", index});
+  refuse_twice(in, row.start, "tensor", names, name, index);
+  info.name = name;
   info.part = part;
   read_shape(in, info);
   const std::uint64_t type_at = in.at();
@@ -152,18 +166,6 @@ void check_overlaps(const Cursor& in, const std::vector<Row>& rows) {
   }
 }
 
-void check_names(const Cursor& in, const std::vector<Row>& rows) {
-  const auto order =
-      sorted_by(rows, [](const Row& row) -> const std::string& { return row.info.name; });
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    const Row& row = rows[order[i]];
-    if (row.info.name == rows[order[i - 1]].info.name) {
-      in.fail(row.start, "the name of tensor ", order[i], " is ", Quoted{row.info.name},
-              ", as that of tensor ", order[i - 1]);
-    }
-  }
-}
-
 void check_total(const Cursor& in, const std::vector<Row>& rows) {
   std::int64_t total = 0;
   for (const Row& row : rows) {
@@ -177,11 +179,8 @@ void check_total(const Cursor& in, const std::vector<Row>& rows) {
 }  // namespace
 
 const GgufValue* Part::find(std::string_view key) const {
-  const auto found =
-      std::lower_bound(by_key.begin(), by_key.end(), key,
-                       [&](std::uint32_t at, std::string_view k) { return entries[at].key < k; });
-  if (found == by_key.end() || entries[*found].key != key) return nullptr;
-  return &entries[*found].value;
+  const auto found = by_key.find(key);
+  return found == by_key.end() ? nullptr : &entries[found->second].value;
 }
 
 Part read_part(std::string_view file, std::span<const std::byte> bytes, std::size_t number) {
@@ -194,35 +193,20 @@ Part read_part(std::string_view file, std::span<const std::byte> bytes, std::siz
   const std::size_t least_key = in.length_size() + 4 + 1;
   const std::uint64_t tensors = in.count(least_tensor, Field("tensor count"));
   const std::uint64_t keys = in.count(least_key, Field("key count"));
-  constexpr std::uint64_t kMostRows = std::numeric_limits<std::uint32_t>::max();
-  if (tensors > kMostRows || keys > kMostRows) {
-    in.fail(8, "the counts are ", tensors, " tensors and ", keys, " keys; at most ", kMostRows,
-            " can be read");
-  }
 
   part.entries.reserve(std::min(keys, kMostReserved));
   for (std::uint64_t i = 0; i < keys; ++i) {
     const std::uint64_t start = in.at();
     const std::string_view key = in.name({"name", "key", i});
+    refuse_twice(in, start, "key", part.by_key, key, i);
     part.entries.push_back({key, read_value(in, key), start});
+    if (key == kAlignmentKey) part.alignment = read_alignment(in, part.entries.back());
   }
-  part.by_key = sorted_by(part.entries, [](const GgufEntry& entry) { return entry.key; });
-  for (std::size_t i = 1; i < part.by_key.size(); ++i) {
-    const GgufEntry& entry = part.entries[part.by_key[i]];
-    if (entry.key == part.entries[part.by_key[i - 1]].key) {
-      in.fail(entry.offset, "the name of key ", part.by_key[i], " is ", Quoted{entry.key},
-              ", as that of key ", part.by_key[i - 1]);
-    }
-  }
-  const auto alignment =
-      std::find_if(part.entries.begin(), part.entries.end(),
-                   [](const GgufEntry& entry) { return entry.key == kAlignmentKey; });
-  if (alignment != part.entries.end()) part.alignment = read_alignment(in, *alignment);
 
   std::vector<Row> rows;
   rows.reserve(std::min(tensors, kMostReserved));
-  for (std::uint64_t i = 0; i < tensors; ++i) rows.push_back(read_row(in, i, number));
-  check_names(in, rows);
+  Names names;
+  for (std::uint64_t i = 0; i < tensors; ++i) rows.push_back(read_row(in, i, number, names));
   check_total(in, rows);
   place(in, rows, part.alignment, bytes.size());
   check_overlaps(in, rows);

@@ -1,8 +1,8 @@
 // One GGUF file, read and checked by itself; tl/model/gguf.h puts parts together.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,24 +30,11 @@ struct SplitName {
 std::optional<SplitName> parse_split_name(std::string_view path);
 std::string split_path(std::string_view prefix, std::uint64_t number, std::uint64_t count);
 
-// The places of `names` in the order of the names, for looking one up.
-template <class Rows, class Name>
-std::vector<std::uint32_t> sorted_by(const Rows& rows, Name name) {
-  std::vector<std::uint32_t> order(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const auto& x = name(rows[a]);
-    const auto& y = name(rows[b]);
-    return x != y ? x < y : a < b;
-  });
-  return order;
-}
-
 struct Part {
   std::uint32_t version = 0;
   std::uint64_t alignment = kDefaultAlignment;
   std::vector<GgufEntry> entries;
-  std::vector<std::uint32_t> by_key;  // places in `entries`
+  std::map<std::string_view, std::size_t> by_key;  // places in `entries`
   std::vector<GgufTensorInfo> tensors;
 
   const GgufValue* find(std::string_view key) const;

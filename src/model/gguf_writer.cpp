@@ -35,6 +35,10 @@ void check_name(std::string_view what, std::string_view name) {
   if (const std::size_t bad = first_invalid_utf8(name); bad != name.size()) {
     refuse("the name of a ", what, " is not UTF-8 at byte ", bad);
   }
+  if (name.size() > gguf::kMostName) {
+    refuse("the name of a ", what, " has ", name.size(), " bytes; at most ", gguf::kMostName,
+           " are allowed");
+  }
 }
 
 std::uint64_t aligned(std::uint64_t at, std::uint64_t alignment) {
