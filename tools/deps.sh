@@ -16,7 +16,7 @@ packages_of() {
     test)    echo libgtest-dev python3 ;;
     bench)   echo libbenchmark-dev ;;
     kernels) echo clang-19 lld-19 llvm-19 ;;
-    checks)  echo clang-format-19 clang-tidy-19 ;;
+    checks)  echo clang-format-19 clang-tidy-19 libclang-rt-19-dev ;;
     hip)     echo libamdhip64-5 ;;
     *)       echo "deps.sh: no group '$1'; there are build kernels test bench checks hip" >&2; exit 2 ;;
   esac
@@ -25,11 +25,12 @@ packages_of() {
 # What it means that an optional package is not there.
 loss_of() {
   case $1 in
-    clang-19 | lld-19) echo "AMD kernels are not built in; they are compiled at run time where ROCm is installed" ;;
-    llvm-19)           echo "the AMD kernels' registers and scratch memory are not checked" ;;
-    clang-format-19)   echo "the layout of the sources is not checked" ;;
-    clang-tidy-19)     echo "clang-tidy does not look at the sources" ;;
-    libamdhip64-5)     echo "the driver table is not checked against a real HIP library" ;;
+    clang-19 | lld-19)  echo "AMD kernels are not built in; they are compiled at run time where ROCm is installed" ;;
+    llvm-19)            echo "the AMD kernels' registers and scratch memory are not checked" ;;
+    clang-format-19)    echo "the layout of the sources is not checked" ;;
+    clang-tidy-19)      echo "clang-tidy does not look at the sources" ;;
+    libclang-rt-19-dev) echo "the readers of files are not fuzzed" ;;
+    libamdhip64-5)      echo "the driver table is not checked against a real HIP library" ;;
   esac
 }
 

@@ -56,6 +56,33 @@ std::string join_list(std::span<const std::string> items, std::string_view separ
   return out;
 }
 
+std::size_t first_invalid_utf8(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const unsigned char lead = byte(at);
+    if (lead < 0x80) {
+      ++at;
+      continue;
+    }
+    const std::size_t length = lead < 0xc2   ? 0
+                               : lead < 0xe0 ? 2
+                               : lead < 0xf0 ? 3
+                               : lead < 0xf5 ? 4
+                                             : 0;
+    if (length == 0 || text.size() - at < length) return at;
+    // The second byte's range keeps out overlong forms, surrogates and what is above U+10FFFF.
+    const unsigned low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    const unsigned high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    if (byte(at + 1) < low || byte(at + 1) > high) return at;
+    for (std::size_t i = 2; i < length; ++i) {
+      if ((byte(at + i) & 0xc0) != 0x80) return at;
+    }
+    at += length;
+  }
+  return at;
+}
+
 std::string_view environment(const char* variable) noexcept {
   const char* value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): nothing here sets it
   return value == nullptr ? std::string_view{} : std::string_view{value};

@@ -19,6 +19,7 @@ void add_devices(CLI::App& app, Action& chosen);
 void add_demo(CLI::App& app, Action& chosen);
 void add_demo_memory(CLI::App& demo, Action& chosen);
 void add_demo_tensors(CLI::App& demo, Action& chosen);
+void add_inspect(CLI::App& app, Action& chosen);
 void add_ops(CLI::App& app, Action& chosen);
 
 // --device: what Device::parse() takes, "auto" when it is not given.

@@ -31,9 +31,8 @@ AtomicFile::AtomicFile(std::string path)
 }
 
 AtomicFile::~AtomicFile() {
-  if (file_ < 0) return;
-  ::close(file_);
-  ::unlink(temporary_.c_str());
+  if (file_ >= 0) ::close(file_);
+  if (!named_) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::fail(std::string_view doing) const {
@@ -57,17 +56,19 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::patch(std::uint64_t at, std::span<const std::byte> bytes) { write_at(at, bytes); }
 
-void AtomicFile::commit() {
+void AtomicFile::close() {
+  if (file_ < 0) return;
   // What is renamed must be on the disk, or a crash leaves an empty file under a good name.
   if (::fsync(file_) != 0) fail("cannot be written");
   const int file = file_;
   file_ = -1;
-  if (::close(file) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const int reason = errno;
-    ::unlink(temporary_.c_str());
-    errno = reason;
-    fail("cannot be written");
-  }
+  if (::close(file) != 0) fail("cannot be written");
+}
+
+void AtomicFile::commit() {
+  close();
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be written");
+  named_ = true;
 }
 
 }  // namespace tl::files

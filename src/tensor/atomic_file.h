@@ -21,7 +21,8 @@ class AtomicFile {
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   void patch(std::uint64_t at, std::span<const std::byte> bytes);  // over what is written already
   std::uint64_t size() const noexcept { return size_; }
-  void commit();
+  void close();   // no more is written; it still has no name
+  void commit();  // closes it and gives it its name
 
  private:
   [[noreturn]] void fail(std::string_view doing) const;
@@ -29,7 +30,8 @@ class AtomicFile {
 
   std::string path_;
   std::string temporary_;
-  int file_;  // -1 once it is committed
+  int file_;  // -1 once it is closed
+  bool named_ = false;
   std::uint64_t size_ = 0;
 };
 

@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/little_endian.h"
+
 namespace tl::files {
 
 DType loaded_dtype(Stored type) noexcept {

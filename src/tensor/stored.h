@@ -2,10 +2,8 @@
 // not have; those are widened to one that holds their values.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <span>
 #include <string>
@@ -14,8 +12,6 @@
 #include "tl/tensor/tensor.h"
 
 namespace tl::files {
-
-static_assert(std::endian::native == std::endian::little, "files are read without swapping");
 
 enum class Stored : std::uint8_t {
   Bool,
@@ -45,13 +41,5 @@ Tensor make_tensor(std::string_view what, Stored type, bool big_endian,
 // Hands the elements in row-major order to `sink`, in pieces of bounded size where the tensor is
 // contiguous.
 void for_each_piece(const Tensor& x, const std::function<void(std::span<const std::byte>)>& sink);
-
-// A little-endian number at any alignment. The caller has checked that it is there.
-template <class T>
-T load_number(const std::byte* from) noexcept {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
 
 }  // namespace tl::files

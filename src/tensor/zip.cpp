@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "tensor/stored.h"
+#include "base/little_endian.h"
 #include "tl/base/error.h"
 
 namespace tl::files {
@@ -131,8 +131,9 @@ ZipIndex read_zip_index(const std::string& file, std::span<const std::byte> byte
 
 namespace {
 
-void inflate_all(const std::string& file, const std::string& name,
-                 std::span<const std::byte> packed, std::span<std::byte> out) {
+// Fills `out`; `whole` when that must be all there is.
+void inflate_into(const std::string& file, const std::string& name,
+                  std::span<const std::byte> packed, std::span<std::byte> out, bool whole) {
   z_stream stream{};
   if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
     throw Error(ErrorKind::OutOfMemory, file, "no memory to unpack '", name, "'");
@@ -154,17 +155,14 @@ void inflate_all(const std::string& file, const std::string& name,
     if (read == 0 && written == 0) break;  // more is announced than there is, or the reverse
   }
   ::inflateEnd(&stream);
-  if (status != Z_STREAM_END || out_at != out.size()) {
+  if ((whole && status != Z_STREAM_END) || out_at != out.size()) {
     bad_file(file, "member '", name, "' does not unpack to its ", out.size(), " bytes");
   }
 }
 
-}  // namespace
-
-std::span<const std::byte> read_zip_member(const std::string& file,
-                                           std::span<const std::byte> bytes,
-                                           const std::string& name, const ZipMember& member,
-                                           std::vector<std::byte>& room) {
+// The bytes of a member as they lie in the archive; the sizes have been checked against each other.
+std::span<const std::byte> packed_bytes(const std::string& file, std::span<const std::byte> bytes,
+                                        const std::string& name, const ZipMember& member) {
   if ((member.flags & kEncrypted) != 0) {
     throw Error(ErrorKind::Unsupported, file, "member '", name, "' is encrypted");
   }
@@ -174,23 +172,44 @@ std::span<const std::byte> read_zip_member(const std::string& file,
   if (start > bytes.size() || bytes.size() - start < member.packed) {
     bad_file(file, "member '", name, "' of ", member.packed, " bytes reaches outside the file");
   }
-  std::span<const std::byte> content = bytes.subspan(start, member.packed);
-  if (member.method == kStored) {
-    if (member.size != member.packed) {
-      bad_file(file, "member '", name, "' is stored with two sizes, ", member.packed, " and ",
-               member.size);
-    }
-  } else if (member.method == kDeflated) {
-    if (member.size / kMostExpansion > member.packed) {
-      bad_file(file, "member '", name, "' cannot unpack from ", member.packed, " to ", member.size,
-               " bytes");
-    }
-    room.resize(member.size);
-    inflate_all(file, name, content, room);
-    content = room;
-  } else {
+  if (member.method != kStored && member.method != kDeflated) {
     throw Error(ErrorKind::Unsupported, file, "member '", name, "' is packed by method ",
                 member.method, "; stored and deflated ones can be read");
+  }
+  if (member.method == kStored && member.size != member.packed) {
+    bad_file(file, "member '", name, "' is stored with two sizes, ", member.packed, " and ",
+             member.size);
+  }
+  if (member.method == kDeflated && member.size / kMostExpansion > member.packed) {
+    bad_file(file, "member '", name, "' cannot unpack from ", member.packed, " to ", member.size,
+             " bytes");
+  }
+  return bytes.subspan(start, member.packed);
+}
+
+}  // namespace
+
+std::span<const std::byte> read_zip_member_start(const std::string& file,
+                                                 std::span<const std::byte> bytes,
+                                                 const std::string& name, const ZipMember& member,
+                                                 std::size_t most, std::vector<std::byte>& room) {
+  const std::span<const std::byte> packed = packed_bytes(file, bytes, name, member);
+  const std::size_t size = std::min<std::uint64_t>(most, member.size);
+  if (member.method == kStored) return packed.first(size);
+  room.resize(size);
+  inflate_into(file, name, packed, room, false);
+  return room;
+}
+
+std::span<const std::byte> read_zip_member(const std::string& file,
+                                           std::span<const std::byte> bytes,
+                                           const std::string& name, const ZipMember& member,
+                                           std::vector<std::byte>& room) {
+  std::span<const std::byte> content = packed_bytes(file, bytes, name, member);
+  if (member.method == kDeflated) {
+    room.resize(member.size);
+    inflate_into(file, name, content, room, true);
+    content = room;
   }
   if (checksum_of(0, content) != member.checksum) {
     bad_file(file, "member '", name, "' is damaged: its checksum differs");

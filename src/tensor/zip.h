@@ -33,6 +33,12 @@ std::span<const std::byte> read_zip_member(const std::string& file,
                                            const std::string& name, const ZipMember& member,
                                            std::vector<std::byte>& room);
 
+// The first bytes of a member, `most` or all of them. They are not compared with the checksum.
+std::span<const std::byte> read_zip_member_start(const std::string& file,
+                                                 std::span<const std::byte> bytes,
+                                                 const std::string& name, const ZipMember& member,
+                                                 std::size_t most, std::vector<std::byte>& room);
+
 class ZipWriter {
  public:
   // Sizes and places from `large` on are written as 64-bit ones.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tl {
@@ -69,6 +70,35 @@ TEST(Environment, UnsetAndEmptyAreEmpty) {
   ::setenv("TL_TEXT_TEST", "yes", 1);
   EXPECT_EQ(environment("TL_TEXT_TEST"), "yes");
   ::unsetenv("TL_TEXT_TEST");
+}
+
+TEST(Utf8, TheFirstInvalidByteIsFound) {
+  const auto good = [](std::string_view text) {
+    EXPECT_EQ(first_invalid_utf8(text), text.size()) << text;
+  };
+  const auto bad = [](std::size_t place, std::string_view text) {
+    EXPECT_EQ(first_invalid_utf8(text), place);
+    EXPECT_EQ(first_invalid_utf8("abc" + std::string(text)), place + 3);
+    EXPECT_EQ(first_invalid_utf8(std::string(text) + "abc"), place);
+  };
+  good("");
+  good(std::string_view("a\0b", 3));
+  good(
+      "\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f"
+      "\xbf\xbf");
+  bad(0, "\x80");              // a byte in the middle of nothing
+  bad(0, "\xc0\xaf");          // overlong
+  bad(0, "\xc1\xbf");          // overlong
+  bad(0, "\xe0\x9f\xbf");      // overlong
+  bad(0, "\xf0\x8f\xbf\xbf");  // overlong
+  bad(0, "\xed\xa0\x80");      // a surrogate
+  bad(0, "\xf4\x90\x80\x80");  // above U+10FFFF
+  bad(0, "\xf5\x80\x80\x80");
+  bad(0, "\xff");
+  bad(0, "\xc3");  // cut off
+  bad(0, "\xe2\x82");
+  bad(0, "\xf0\x9f\x98");
+  bad(2, "\xc3\xa9\xe2\x28\xa1");
 }
 
 }  // namespace

@@ -8,11 +8,13 @@ the simulated GPU's libraries, with TL_TEST_SIM_PACK its kernels; TL_TEST_SANITI
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import zipfile
 
 TL = None
 
@@ -291,6 +293,154 @@ class Ops(unittest.TestCase):
             result = run(*arguments)
             self.assertEqual((result.returncode, result.stdout), (1, ""))
             self.assertEqual(result.stderr, "tl: error: ops: there is no op 'reshpae'; did you mean 'reshape'?\n")
+
+
+def gguf_string(text):
+    raw = text if isinstance(text, bytes) else text.encode()
+    return struct.pack("<Q", len(raw)) + raw
+
+
+def gguf(keys, tensors, data):
+    """A GGUF file: keys are (name, type code, encoded value), tensors (name, sizes, type code, offset)."""
+    out = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
+    for name, code, value in keys:
+        out += gguf_string(name) + struct.pack("<I", code) + value
+    for name, sizes, code, offset in tensors:
+        out += gguf_string(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, code, offset)
+    return out + bytes(-len(out) % 32) + data
+
+
+class Inspect(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def save(self, name, content):
+        path = os.path.join(self.folder.name, name)
+        with open(path, "wb") as file:
+            file.write(content)
+        return path
+
+    def model(self):
+        numbers = struct.pack("<IQ8i", 5, 8, *range(8))
+        words = struct.pack("<IQ", 8, 2) + gguf_string("a") + gguf_string(b"\xff\n")
+        nested = struct.pack("<IQ", 9, 1) + struct.pack("<IQ2B", 0, 2, 7, 8)
+        return self.save("m.gguf", gguf(
+            [("general.architecture", 8, gguf_string("llama")), ("eps", 6, struct.pack("<f", 1e-5)),
+             ("none", 6, struct.pack("<f", float("nan"))), ("big", 10, struct.pack("<Q", 2**64 - 1)),
+             ("numbers", 9, numbers), ("words", 9, words), ("nested", 9, nested), ("yes", 7, b"\1"),
+             ("template", 8, gguf_string("x" * 100)), ("escape", 8, gguf_string("\x1b[31m\x9b"))],
+            [("w.weight", (64, 2), 2, 0), ("n.weight", (8,), 0, 96), ("old.weight", (4,), 4, 0)], bytes(128)))
+
+    def good(self, *arguments):
+        result = run("inspect", *arguments)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def bad(self, path, message):
+        for flags in ([], ["--json"]):
+            result = run("inspect", path, *flags)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertTrue(result.stderr.startswith("tl: error: "), result.stderr)
+            self.assertIn(message, result.stderr)
+
+    def test_a_gguf_file_as_text(self):
+        path = self.model()
+        text = self.good(path)
+        self.assertIn(f"{path}: GGUF version 3, 3 tensors, 140 parameters, ", text)
+        self.assertIn(", 6.12 bits per weight\n", text)  # (72 + 32) * 8 / (128 + 8)
+        self.assertRegex(text, r"(?m)^eps +f32 +1e-05$")
+        self.assertRegex(text, r"(?m)^numbers +i32\[8\] +\[0, 1, 2, 3, 4, 5, \.\.\.\]$")
+        self.assertRegex(text, r'(?m)^words +string\[2\] +\["a", "\\xff\\n"\]$')
+        self.assertRegex(text, r"(?m)^nested +array\[1\] +\[\[7, 8\]\]$")
+        self.assertRegex(text, r"(?m)^template +string +x{60}\.\.\.$")
+        self.assertRegex(text, r"(?m)^escape +string +\\x1b\[31m\\xc2\\x9b$")
+        self.assertNotIn("\x1b", text)
+        self.assertRegex(text, r"(?m)^w\.weight +\(2, 64\) +Q4_0 +72 +\d+$")
+        self.assertRegex(text, r"(?m)^old\.weight +\(4,\) +code 4 +\? +\d+$")
+        self.assertRegex(text, r"(?m)^Q4_0 +1 +128 +72$")
+        full = self.good(path, "--full")
+        self.assertIn("[0, 1, 2, 3, 4, 5, 6, 7]", full)
+        self.assertIn("x" * 100, full)
+
+    def test_parts_of_the_report(self):
+        path = self.model()
+        self.assertNotIn("w.weight", self.good(path, "--metadata"))
+        self.assertIn("general.architecture", self.good(path, "--metadata"))
+        self.assertNotIn("general.architecture", self.good(path, "--tensors"))
+        self.assertIn("w.weight", self.good(path, "--tensors"))
+        self.assertNotIn("tensors", json.loads(self.good(path, "--metadata", "--json")))
+        self.assertNotIn("metadata", json.loads(self.good(path, "--tensors", "--json")))
+
+    def test_a_gguf_file_as_json(self):
+        path = self.model()
+        report = json.loads(self.good(path, "--json"))
+        self.assertEqual((report["format"], report["version"], report["alignment"]), ("gguf", 3, 32))
+        self.assertEqual((report["parts"], report["parameters"], report["tensor_bytes"]), ([path], 140, 104))
+        self.assertEqual(report["file_bytes"], os.path.getsize(path))
+        values = {row["key"]: row["value"] for row in report["metadata"]}
+        self.assertEqual(list(values)[:3], ["general.architecture", "eps", "none"])
+        self.assertEqual((values["eps"], values["none"], values["big"], values["yes"]), (1e-5, "nan", 2**64 - 1, True))
+        self.assertEqual((values["words"], values["nested"]), (["a", "\ufffd\n"], [[7, 8]]))
+        self.assertEqual((values["numbers"], values["template"]), (list(range(6)), "x" * 100))
+        rows = {row["key"]: row for row in report["metadata"]}
+        self.assertEqual((rows["numbers"]["count"], rows["numbers"]["element_type"]), (8, "i32"))
+        self.assertTrue(rows["numbers"]["shortened"])
+        self.assertNotIn("shortened", rows["words"])
+        self.assertEqual([row["name"] for row in report["tensors"]], ["w.weight", "n.weight", "old.weight"])
+        self.assertEqual(report["tensors"][0]["shape"], [2, 64])
+        self.assertEqual((report["tensors"][2]["type_code"], report["tensors"][2]["bytes"]), (4, None))
+        self.assertEqual([row["type"] for row in report["types"]], ["F32", "Q4_0", "code 4"])
+        full = json.loads(self.good(path, "--json", "--full"))
+        self.assertEqual([row["value"] for row in full["metadata"] if row["key"] == "numbers"], [list(range(8))])
+
+    def test_a_model_in_parts(self):
+        for number in (0, 1):
+            self.save(f"p-{number + 1:05}-of-00002.gguf", gguf(
+                [("split.no", 2, struct.pack("<H", number)), ("split.count", 2, struct.pack("<H", 2)),
+                 ("split.tensors.count", 5, struct.pack("<i", 2))], [(f"t{number}", (8,), 0, 0)], bytes(32)))
+        path = os.path.join(self.folder.name, "p-00002-of-00002.gguf")
+        text = self.good(path)
+        self.assertIn("GGUF version 3, 2 parts, 2 tensors, 16 parameters", text)
+        self.assertRegex(text, r"(?m)^t1 +\(8,\) +F32 +32 +\d+ +2$")
+        self.assertEqual(len(json.loads(self.good(path, "--json"))["parts"]), 2)
+        os.remove(os.path.join(self.folder.name, "p-00001-of-00002.gguf"))
+        self.bad(path, "part 1 is missing")
+
+    def test_other_formats(self):
+        header = json.dumps({"__metadata__": {"format": "pt"},
+                             "w": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}}).encode()
+        path = self.save("m.safetensors", struct.pack("<Q", len(header)) + header + bytes(12))
+        text = self.good(path)
+        self.assertIn("safetensors, 1 tensor, 6 parameters", text)
+        self.assertRegex(text, r"(?m)^format +string +pt$")
+        self.assertRegex(text, r"(?m)^w +\(2, 3\) +BF16 +12 +\d+$")
+        self.assertEqual(json.loads(self.good(path, "--json"))["tensors"][0]["bytes"], 12)
+
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n"
+        array = b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + bytes(24)
+        text = self.good(self.save("a.npy", array))
+        self.assertRegex(text, r"(?m)^ *\(2, 3\) +<f4 +24 +\d+$")
+        path = os.path.join(self.folder.name, "a.npz")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("x.npy", array)
+            archive.writestr("y.npy", array.replace(b"'<f4'", b"[    "))
+        text = self.good(path)
+        self.assertRegex(text, r"(?m)^x +\(2, 3\) +<f4 +24$")
+        self.assertRegex(text, r"(?m)^y +\(\) +unsupported +\?$")
+        self.assertEqual(json.loads(self.good(path, "--json"))["format"], "npz")
+
+    def test_what_cannot_be_read_is_an_error(self):
+        self.bad(os.path.join(self.folder.name, "nothing.gguf"), "No such file or directory")
+        self.bad(self.save("x.gguf", b"not a model"), "x.gguf: byte 0: the magic is not 'GGUF'")
+        self.bad(self.save("x.bin", b"not a model"), "x.bin: is no GGUF, safetensors, npy or npz file")
+        self.bad(self.save("big.gguf", b"FUGG" + bytes(20)), "big-endian")
+        with open(self.model(), "rb") as file:
+            whole = file.read()
+        self.bad(self.save("cut.gguf", whole[:100]), "cut.gguf: byte ")
+        self.bad(self.folder.name, "Is a directory")
+        result = run("inspect")
+        self.assertEqual(result.returncode, 2)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "ops/conformance.h"
+#include "tensor/npy_header.h"
 #include "tensor/numpy_samples.h"
 #include "tensor/zip.h"
 #include "tl/ops/copy.h"
@@ -472,6 +473,40 @@ TEST_P(Files, NpzOfNumPyIsRead) {
   EXPECT_EQ(other.load("x", device()).to_vector<std::int16_t>(),
             (std::vector<std::int16_t>{1, -2}));
   EXPECT_EQ(other.load("y", device()).item<double>(), 2.5);
+}
+
+TEST(NpzFiles, HeadersAreReadAlone) {
+  Folder folder;
+  const Bytes packed = bytes_of(kDeflatedNpz), stored = bytes_of(kStoredNpz);
+  const NpyInfo many = Npz::from_memory(packed).info("many");
+  EXPECT_EQ(many.stored, "<i8");
+  EXPECT_EQ(many.shape, Shape{4000});
+  EXPECT_EQ(many.bytes, 32000u);
+  const NpyInfo x = Npz::from_memory(stored).info("x");
+  EXPECT_EQ(x.stored, ">i2");
+  EXPECT_EQ(x.bytes, 4u);
+  expect_error(ErrorKind::BadArgument, "npz: there is no array 'z' in memory",
+               [&] { Npz::from_memory(stored).info("z"); });
+
+  write_npy(folder.file("a.npy"), Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3}));
+  const NpyInfo a = npy_info(folder.file("a.npy"));
+  EXPECT_EQ(a.shape, (Shape{2, 3}));
+  EXPECT_EQ(a.stored, "<f4");
+  EXPECT_FALSE(a.fortran);
+  EXPECT_EQ(a.bytes, 24u);
+  EXPECT_EQ(a.offset + 24, read_file(folder.file("a.npy")).size());
+}
+
+TEST(NpyFiles, TheHeaderOfElementsThatCannotBeReadIsThere) {
+  const std::string text = npy("{'descr': '<c8', 'fortran_order': True, 'shape': (2,)}", 16);
+  const files::NpyHeader header = files::read_npy_header("f", std::as_bytes(std::span(text)));
+  EXPECT_EQ(header.descr, "<c8");
+  EXPECT_TRUE(header.fortran);
+  EXPECT_EQ(header.type, std::nullopt);
+  const std::string large =
+      npy("{'descr': '<f8', 'fortran_order': True, 'shape': (4611686018427387904,)}", 16);
+  expect_error(ErrorKind::BadFile, "more bytes than there can be",
+               [&] { files::read_npy_header("f", std::as_bytes(std::span(large))); });
 }
 
 TEST(NpzFiles, LargeSizesAndPlacesAreReadAndWritten) {

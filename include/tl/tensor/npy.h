@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +19,17 @@
 
 namespace tl {
 
+// What a header says of its array.
+struct NpyInfo {
+  std::string stored;  // the type as NumPy names it: "<f4"
+  Shape shape;
+  bool fortran = false;                // stored with the first dimension innermost
+  std::optional<std::uint64_t> bytes;  // of the elements; nothing where no dtype holds them
+  std::uint64_t offset = 0;            // of the elements, in the file or in its member of the zip
+};
+
+// Reads the header alone.
+NpyInfo npy_info(const std::string& path);
 Tensor read_npy(const std::string& path, const Device& device = Device::cpu());
 // The same from bytes in memory; `label` stands for the file's name in messages.
 Tensor parse_npy(std::span<const std::byte> bytes, const Device& device = Device::cpu(),
@@ -36,6 +49,7 @@ class Npz {
 
   std::vector<std::string> names() const;  // sorted, without ".npy"
   bool has(std::string_view name) const;
+  NpyInfo info(std::string_view name) const;  // unpacks no more than the header
   // Stored and deflated members alike; the checksum is compared.
   Tensor load(std::string_view name, const Device& device = Device::cpu()) const;
   NamedTensors load_all(const Device& device = Device::cpu()) const;

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Writes the small files that the fuzzers start from: make_seeds.py FOLDER
+
+FOLDER/gguf, FOLDER/safetensors and FOLDER/npy get a few files of some hundred bytes each; beside each folder a list
+of its files, NAME.txt, as libFuzzer's -seed_inputs takes it.
+"""
+
+import io
+import json
+import pathlib
+import struct
+import sys
+import zipfile
+
+
+def string(text, wide=True):
+    raw = text.encode()
+    return struct.pack("<Q" if wide else "<I", len(raw)) + raw
+
+
+def gguf(version, keys, tensors, data, alignment=32):
+    wide = version > 1
+    out = b"GGUF" + struct.pack("<I" + ("QQ" if wide else "II"), version, len(tensors), len(keys))
+    for name, code, value in keys:
+        out += string(name, wide) + struct.pack("<I", code) + value
+    for name, sizes, code, offset in tensors:
+        out += string(name, wide) + struct.pack("<I", len(sizes))
+        out += struct.pack(f"<{len(sizes)}{'Q' if wide else 'I'}", *sizes) + struct.pack("<IQ", code, offset)
+    return out + bytes(-len(out) % alignment) + data
+
+
+def gguf_array(code, values, wide=True):
+    return struct.pack("<I" + ("Q" if wide else "I"), code, len(values)) + b"".join(values)
+
+
+def gguf_seeds():
+    scalars = [("u8", 0, b"\1"), ("i8", 1, b"\xff"), ("u16", 2, b"\1\2"), ("i16", 3, b"\1\2"),
+               ("u32", 4, bytes(4)), ("i32", 5, bytes(4)), ("f32", 6, struct.pack("<f", 1.5)), ("bool", 7, b"\1"),
+               ("string", 8, string("text")), ("u64", 10, bytes(8)), ("i64", 11, bytes(8)),
+               ("f64", 12, struct.pack("<d", 1.5))]
+    inner = gguf_array(0, [b"\1", b"\2"])
+    arrays = [("words", 9, gguf_array(8, [string("a"), string("bc")])), ("nested", 9, gguf_array(9, [inner, inner])),
+              ("bools", 9, gguf_array(7, [b"\0", b"\1"])), ("none", 9, gguf_array(9, []))]
+    yield gguf(3, scalars, [], b"")
+    yield gguf(3, arrays, [("x", (32,), 2, 0)], bytes(32))
+    yield gguf(2, [("general.alignment", 4, struct.pack("<I", 8))],
+               [("a", (4, 2), 0, 0), ("b", (3,), 24, 32), ("old", (7,), 4, 0)], bytes(40), 8)
+    yield gguf(1, [("words", 9, gguf_array(8, [string("a", False)], False))], [("x", (2, 2), 1, 0)], bytes(32))
+    yield gguf(3, [("split.no", 2, b"\0\0"), ("split.count", 2, b"\2\0"), ("split.tensors.count", 5, bytes(4))], [], b"")
+
+
+def safetensors(header, data):
+    return struct.pack("<Q", len(header)) + header + data
+
+
+def safetensors_seeds():
+    tensor = {"dtype": "F32", "shape": [2, 1], "data_offsets": [0, 8]}
+    yield safetensors(json.dumps({"__metadata__": {"k": "v"}, "x": tensor}).encode() + b"  ", bytes(8))
+    yield safetensors(json.dumps({"a": {**tensor, "dtype": "BF16", "shape": [4]},
+                                  "b": {"extra": [1, {"y": None}], "dtype": "F4", "shape": [2], "data_offsets": [8, 9]},
+                                  }).encode(), bytes(9))
+    yield safetensors(b"{}", b"")
+
+
+def npy(version, text, data):
+    raw = text.encode()
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(raw)) + raw + data
+
+
+def npz(method, members):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, content in members:
+            with archive.open(zipfile.ZipInfo(name), "w", force_zip64=method == zipfile.ZIP_STORED) as member:
+                member.write(content)
+    return out.getvalue()
+
+
+def npy_seeds():
+    plain = npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", bytes(24))
+    other = npy(2, "{'descr': '>i2', 'fortran_order': True, 'shape': (2L,)}", bytes(4))
+    yield plain
+    yield other
+    yield npy(3, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", bytes(4))
+    yield npz(zipfile.ZIP_STORED, [("x.npy", plain)])
+    yield npz(zipfile.ZIP_DEFLATED, [("x.npy", plain), ("y.npy", other)])
+
+
+def main(folder):
+    for name, seeds in {"gguf": gguf_seeds(), "safetensors": safetensors_seeds(), "npy": npy_seeds()}.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        paths = []
+        for number, seed in enumerate(seeds):
+            paths.append(folder / name / str(number))
+            paths[-1].write_bytes(seed)
+        (folder / f"{name}.txt").write_text(",".join(map(str, paths)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]))
