@@ -21,6 +21,7 @@
 #include "tl/model/gguf.h"
 #include "tl/model/gguf_value.h"
 #include "tl/model/gguf_writer.h"
+#include "tl/model/quantize.h"
 #include "tl/ops/affine.h"
 #include "tl/ops/attention.h"
 #include "tl/ops/binary.h"

@@ -310,6 +310,49 @@ def gguf(keys, tensors, data):
     return out + bytes(-len(out) % 32) + data
 
 
+class Quantize(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.model = self.path("m.gguf")
+        data = struct.pack("<512f", *(i % 17 - 8 for i in range(512))) + struct.pack("<256f", *([1.0] * 256))
+        with open(self.model, "wb") as file:
+            file.write(gguf([("general.architecture", 8, gguf_string("llama"))],
+                            [("blk.0.attn_q.weight", (256, 2), 0, 0), ("blk.0.attn_norm.weight", (256,), 0, 2048)],
+                            data))
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def test_writes_a_smaller_model_that_can_be_inspected(self):
+        out = self.path("q.gguf")
+        result = run("quantize", self.model, out, "q4_k_m")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("Q4_K_M, 1 of 2 tensors changed, 3.00 KiB to 1.28 KiB", result.stdout)
+        tensors = json.loads(run("inspect", "--json", out).stdout)["tensors"]
+        self.assertEqual([each["type"] for each in tensors], ["Q4_K", "F32"])
+        again = run("quantize", out, self.path("again.gguf"), "Q8_0")
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("blk.0.attn_q.weight is Q4_K already", again.stderr)
+        self.assertFalse(os.path.exists(self.path("again.gguf")))
+        self.assertEqual(run("quantize", "--requantize", out, self.path("again.gguf"), "Q8_0").returncode, 0)
+
+    def test_says_what_it_would_do(self):
+        result = run("quantize", "--dry-run", self.model, self.path("none.gguf"), "Q8_0")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("nothing was written", result.stdout)
+        self.assertFalse(os.path.exists(self.path("none.gguf")))
+
+    def test_wrong_arguments_are_explained(self):
+        for arguments, message in (((self.model, self.path("x.gguf"), "Q9"), "there is no recipe 'Q9'; there are F32"),
+                                   ((self.model, self.model, "Q8_0"), "is the file that is read"),
+                                   ((self.path("no.gguf"), self.path("x.gguf"), "Q8_0"), "No such file"),
+                                   ((self.model, self.path("no/x.gguf"), "Q8_0"), "cannot be created")):
+            result = run("quantize", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(message, result.stderr)
+
+
 class Inspect(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
