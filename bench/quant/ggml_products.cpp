@@ -19,7 +19,11 @@
 
 namespace {
 
-double seconds_of(ggml_backend_t backend, ggml_type type, int64_t n, int64_t k, int64_t m) {
+struct Times {
+  double least, median;
+};
+
+Times seconds_of(ggml_backend_t backend, ggml_type type, int64_t n, int64_t k, int64_t m) {
   ggml_init_params params = {1 << 20, nullptr, true};
   ggml_context* weights = ggml_init(params);
   ggml_tensor* w = ggml_new_tensor_2d(weights, type, k, n);
@@ -77,8 +81,8 @@ double seconds_of(ggml_backend_t backend, ggml_type type, int64_t n, int64_t k, 
   ggml_backend_buffer_free(work_at);
   ggml_free(work);
   ggml_free(weights);
-  std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-  return times[times.size() / 2];
+  std::sort(times.begin(), times.end());
+  return {times.front(), times[times.size() / 2]};
 }
 
 }  // namespace
@@ -90,9 +94,10 @@ int main(int argc, char** argv) {
     for (const int64_t n : {4096, 14336}) {
       for (const ggml_type type :
            {GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q6_K, GGML_TYPE_Q8_0}) {
-        const double seconds = seconds_of(backend, type, n, 4096, m);
-        std::printf(" %s/%ldx4096/%ld %12.1f us\n", ggml_type_name(type), static_cast<long>(n),
-                    static_cast<long>(m), seconds * 1e6);
+        const Times times = seconds_of(backend, type, n, 4096, m);
+        std::printf(" %s/%ldx4096/%ld least %.1f us, median %.1f us\n", ggml_type_name(type),
+                    static_cast<long>(n), static_cast<long>(m), times.least * 1e6,
+                    times.median * 1e6);
         std::fflush(stdout);
       }
     }

@@ -276,9 +276,10 @@ QuantizeResult quantize_gguf(const GgufFile& file, const std::string& to, const 
     const GgufTensorInfo& tensor = tensors[i];
     const QType from = tensor.known_type(), type = types[i];
     if (type != from && !is_plain(from) && !options.requantize) {
-      throw Error(ErrorKind::BadArgument, kWhere, tensor.name, " is ", from,
-                  " already, and quantising it again to ", type,
-                  " loses twice; start from a file of F32, F16 or BF16, or ask for it (--requantize)");
+      throw Error(
+          ErrorKind::BadArgument, kWhere, tensor.name, " is ", from,
+          " already, and quantising it again to ", type,
+          " loses twice; start from a file of F32, F16 or BF16, or ask for it (--requantize)");
     }
     const std::int64_t columns = tensor.shape.empty() ? 1 : tensor.shape[tensor.shape.size() - 1];
     const std::int64_t rows = columns == 0 ? 0 : tensor.count() / columns;

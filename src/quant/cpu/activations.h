@@ -12,7 +12,11 @@ namespace tl::cpu {
 // the weights.
 class Activations {
  public:
-  Activations(const float* x, std::int64_t rows, std::int64_t columns, int block);
+  // What encodes blocks [first, last): the portable loops when it is null.
+  using EncodeBlocks = void (*)(const float* x, int block, std::int64_t first, std::int64_t last,
+                                std::int8_t* bytes, float* scales, std::int32_t* sums);
+  Activations(const float* x, std::int64_t rows, std::int64_t columns, int block,
+              EncodeBlocks encode = nullptr);
 
   std::int64_t rows() const { return rows_; }
   std::int64_t columns() const { return columns_; }

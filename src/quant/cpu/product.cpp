@@ -129,10 +129,12 @@ void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, con
   if (n == 0 || m == 0) return;
   detail::RowsProduct rows = detail::portable_product(type);
   if (rows == nullptr || k == 0) return decoded_product(type, w, n, k, x, m, y);
+  Activations::EncodeBlocks encode = nullptr;
   if (path == ProductPath::Avx512Vnni) {
     if (const auto better = detail::vnni_product(type)) rows = better;
+    encode = detail::vnni_encode();
   }
-  const Activations bytes(x, m, k, format_of(type).elements);
+  const Activations bytes(x, m, k, format_of(type).elements, encode);
   // Sixteen rows go together in the widest path.
   constexpr std::int64_t kTogether = 16;
   const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / (k * m * kTogether));

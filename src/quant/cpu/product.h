@@ -36,6 +36,7 @@ void portable_rows(const std::byte* w, std::int64_t first, std::int64_t last, co
                    float* y, std::int64_t n);
 RowsProduct vnni_product(QType type);
 bool has_vnni();
+Activations::EncodeBlocks vnni_encode();
 
 }  // namespace detail
 

@@ -18,6 +18,7 @@
 
 #include "quant/cpu/unpack.h"
 #include "quant/formats.h"
+#include "tl/base/float_bits.h"
 
 // GCC 12 takes the undefined vectors in its own intrinsics for mistakes (GCC bug 105593).
 #pragma GCC diagnostic push
@@ -32,6 +33,8 @@ namespace tl::cpu {
 namespace {
 
 using qb::Bits8;
+
+#include "quant/cpu/encode-inl.h"
 
 #define TL_VECTOR inline __attribute__((always_inline))
 
@@ -264,16 +267,17 @@ TL_VECTOR __m512i across8_halves(const __m512i (&row)[8]) {
   const __m512i sum = _mm512_add_epi32(even, odd);        // a lower, a upper, b lower, b upper
   return _mm512_shuffle_i32x4(sum, sum, 0xd8);
 }
-TL_VECTOR __m256i across8(const __m512i (&row)[8]) {
-  const __m512i halves = across8_halves(row);
-  return _mm256_add_epi32(_mm512_castsi512_si256(halves), _mm512_extracti64x4_epi64(halves, 1));
-}
-
 // Eight numbers of two bytes, `step` bytes apart, as floats.
 TL_VECTOR __m256 eight_halves(const Bits8* p, std::int64_t step) {
-  alignas(16) std::uint16_t bits[8];
-  for (int r = 0; r < 8; ++r) std::memcpy(&bits[r], p + r * step, 2);
-  return _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(bits)));
+  const auto at = [&](int r) { return static_cast<int>(qb::word16(p + r * step)); };
+  __m128i low = _mm_cvtsi32_si128(at(0)), high = _mm_cvtsi32_si128(at(4));
+  low = _mm_insert_epi16(low, at(1), 1);
+  high = _mm_insert_epi16(high, at(5), 1);
+  low = _mm_insert_epi16(low, at(2), 2);
+  high = _mm_insert_epi16(high, at(6), 2);
+  low = _mm_insert_epi16(low, at(3), 3);
+  high = _mm_insert_epi16(high, at(7), 3);
+  return _mm256_cvtph_ps(_mm_unpacklo_epi64(low, high));
 }
 template <class Format>
 TL_VECTOR __m256 eight_scales(const Bits8* block, std::int64_t step) {
@@ -292,6 +296,8 @@ TL_VECTOR __m256 add_scaled(__m256 y, __m256 d, float dx, __m256i whole) {
 }
 
 // ---- few rows of x: eight rows of w and one of x
+
+constexpr int kAhead = 768;  // bytes that each of the eight streams is read ahead
 
 template <class Format>
 TL_VECTOR __m256 eight_rows32(const Bits8* w, std::int64_t step, const Activations& x,
@@ -318,6 +324,7 @@ TL_VECTOR __m256 eight_rows32(const Bits8* w, std::int64_t step, const Activatio
     __m512i row[8];
     for (int r = 0; r < 8; ++r) {
       const Bits8* block = at + r * step;
+      _mm_prefetch(reinterpret_cast<const char*>(block + kAhead), _MM_HINT_T0);
       row[r] = _mm512_dpbusd_epi32(_mm512_setzero_si512(),
                                    Pair<Format>::codes(block, block + Format::kBytes), values);
     }
@@ -340,43 +347,77 @@ TL_VECTOR __m256 eight_rows32(const Bits8* w, std::int64_t step, const Activatio
   return y;
 }
 
-// Which scale the sixteen lanes of codes 64 i to 64 i + 63 have: each of four, four times.
-TL_VECTOR __m512i scale_lanes(__m512i scales, int i) {
-  const __m512i base = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
-  return _mm512_permutexvar_epi32(_mm512_add_epi32(base, _mm512_set1_epi32(4 * i)), scales);
+// Eight rows of eight lanes: their sums.
+TL_VECTOR __m256i across8(const __m256i (&row)[8]) {
+  __m256i pair[4], four[2];
+  for (int p = 0; p < 4; ++p) {
+    pair[p] = _mm256_add_epi32(_mm256_unpacklo_epi32(row[2 * p], row[2 * p + 1]),
+                               _mm256_unpackhi_epi32(row[2 * p], row[2 * p + 1]));
+  }
+  for (int p = 0; p < 2; ++p) {
+    four[p] = _mm256_add_epi32(_mm256_unpacklo_epi64(pair[2 * p], pair[2 * p + 1]),
+                               _mm256_unpackhi_epi64(pair[2 * p], pair[2 * p + 1]));
+  }
+  return _mm256_add_epi32(_mm256_permute2x128_si256(four[0], four[1], 0x20),
+                          _mm256_permute2x128_si256(four[0], four[1], 0x31));
+}
+
+// The scale of each of 64 codes, sixteen at a time, as words for pairs of codes: `eight` holds
+// eight scales in every 128 bits, of which the four from `first` on are meant.
+TL_VECTOR __m512i scale_words(__m512i eight, int first) {
+  const __m512i word = _mm512_set_epi64(0x0706070607060706, 0x0706070607060706, 0x0504050405040504,
+                                        0x0504050405040504, 0x0302030203020302, 0x0302030203020302,
+                                        0x0100010001000100, 0x0100010001000100);
+  const __m512i control = _mm512_add_epi8(word, _mm512_set1_epi8(static_cast<char>(2 * first)));
+  return _mm512_shuffle_epi8(eight, control);
 }
 
 template <class Format>
 TL_VECTOR __m256 eight_rows256(const Bits8* w, std::int64_t step, const Activations& x,
                                std::int64_t i) {
   using Type = Integers<Format>;
+  // Two products of bytes fit a word for codes up to 128.
+  constexpr bool kFitsWords = !std::is_same_v<Format, qb::IQ4_XS>;
   const std::int64_t blocks = x.columns() / 256;
   const std::int8_t* bytes = x.bytes(i);
   const float* dx = x.scales(i);
   __m256 y = _mm256_setzero_ps();
   for (std::int64_t b = 0; b < blocks; ++b) {
     const Bits8* at = w + b * Format::kBytes;
-    const __m512i sums = _mm512_loadu_si512(x.sums(i) + 16 * b);
+    const __m256i sums = _mm512_cvtepi32_epi16(_mm512_loadu_si512(x.sums(i) + 16 * b));
     __m512i values[4];
     for (int v = 0; v < 4; ++v) values[v] = _mm512_loadu_si512(bytes + 256 * b + 64 * v);
-    __m512i row[8], below[8];
+    __m256i row[8], below[8];
     for (int r = 0; r < 8; ++r) {
       const Bits8* block = at + r * step;
+      for (int line = 0; line < Format::kBytes; line += 64) {
+        _mm_prefetch(reinterpret_cast<const char*>(block + kAhead + line), _MM_HINT_T0);
+      }
       __m512i codes[4];
       Super<Format>::codes(block, codes);
-      const __m512i scales = _mm512_cvtepi8_epi32(Super<Format>::scales(block));
+      const __m256i scales = _mm256_cvtepi8_epi16(Super<Format>::scales(block));
+      const __m512i low = _mm512_broadcast_i32x4(_mm256_castsi256_si128(scales));
+      const __m512i high = _mm512_broadcast_i32x4(_mm256_extracti128_si256(scales, 1));
       __m512i total = _mm512_setzero_si512();
-      if constexpr (Type::kOffset != 0) {
-        total =
-            _mm512_mullo_epi32(scales, _mm512_mullo_epi32(sums, _mm512_set1_epi32(-Type::kOffset)));
-      }
       for (int v = 0; v < 4; ++v) {
-        const __m512i part = _mm512_dpbusd_epi32(_mm512_setzero_si512(), codes[v], values[v]);
-        total = _mm512_add_epi32(total, _mm512_mullo_epi32(part, scale_lanes(scales, v)));
+        const __m512i scale = scale_words(v < 2 ? low : high, 4 * (v & 1));
+        if constexpr (kFitsWords) {
+          total = _mm512_dpwssd_epi32(total, _mm512_maddubs_epi16(codes[v], values[v]), scale);
+        } else {
+          // A word twice is four bytes of which the lower half, with its sign, is meant.
+          const __m512i part = _mm512_dpbusd_epi32(_mm512_setzero_si512(), codes[v], values[v]);
+          const __m512i wide = _mm512_srai_epi32(_mm512_slli_epi32(scale, 16), 16);
+          total = _mm512_add_epi32(total, _mm512_mullo_epi32(part, wide));
+        }
       }
-      row[r] = total;
+      row[r] = _mm256_add_epi32(_mm512_castsi512_si256(total), _mm512_extracti64x4_epi64(total, 1));
+      if constexpr (Type::kOffset != 0) {
+        const __m256i offset = _mm256_set1_epi32(Type::kOffset);
+        row[r] =
+            _mm256_sub_epi32(row[r], _mm256_mullo_epi32(_mm256_madd_epi16(scales, sums), offset));
+      }
       if constexpr (Type::kMinimum) {
-        below[r] = _mm512_mullo_epi32(_mm512_cvtepi8_epi32(Super<Format>::minimums(block)), sums);
+        below[r] = _mm256_madd_epi16(_mm256_cvtepi8_epi16(Super<Format>::minimums(block)), sums);
       }
     }
     const Bits8* d = Super<Format>::d(at);
@@ -568,23 +609,28 @@ void rows_product(const std::byte* w, std::int64_t first, std::int64_t last, con
       for (; i < x.rows(); ++i) panel_product<Format, 1>(panel, x, i, y + row, n);
     }
   }
-  for (; row + 8 <= last; row += 8) {
+  // Eight streams through memory, each of rows one after the other.
+  const std::int64_t each = (last - row) / 8;
+  for (std::int64_t end = row + each; row < end; ++row) {
     for (std::int64_t i = 0; i < x.rows(); ++i) {
-      __m256 sums;
+      alignas(32) float sums[8];
       if constexpr (Integers<Format>::kBlock == 32) {
-        sums = eight_rows32<Format>(weights + row * step, step, x, i);
+        _mm256_store_ps(sums, eight_rows32<Format>(weights + row * step, each * step, x, i));
       } else {
-        sums = eight_rows256<Format>(weights + row * step, step, x, i);
+        _mm256_store_ps(sums, eight_rows256<Format>(weights + row * step, each * step, x, i));
       }
-      _mm256_storeu_ps(y + i * n + row, sums);
+      for (int r = 0; r < 8; ++r) y[i * n + row + r * each] = sums[r];
     }
   }
+  row += 7 * each;
   if (row < last) rest(w, row, last, x, y, n);
 }
 
 #undef TL_VECTOR
 
 }  // namespace
+
+Activations::EncodeBlocks detail::vnni_encode() { return &encode_blocks; }
 
 bool detail::has_vnni() {
   __builtin_cpu_init();
@@ -620,6 +666,7 @@ detail::RowsProduct detail::vnni_product(QType type) {
 namespace tl::cpu {
 
 bool detail::has_vnni() { return false; }
+Activations::EncodeBlocks detail::vnni_encode() { return nullptr; }
 detail::RowsProduct detail::vnni_product(QType) { return nullptr; }
 
 }  // namespace tl::cpu
