@@ -104,17 +104,18 @@ Affine fit_affine(std::span<const float> x, std::span<const float> weight, int m
   return best;
 }
 
-// ---- scale alone: x = scale q, codes from -`most` to `most` - 1
+// ---- scale alone: x = scale value(code)
 
-float fit_scale(std::span<const float> x, std::span<const float> weight, int most) {
-  const float largest = qb::extreme(x.data(), static_cast<int>(x.size()));
-  if (largest == 0 || !std::isfinite(largest)) return 0;
+// Of the scales whose inverses are given, and of what each leads to, the one that explains most of
+// the sum of squares. value(x) is the number nearest to x that a code stands for.
+template <std::size_t kCount, class Value>
+float best_scale(std::span<const float> x, std::span<const float> weight,
+                 const std::array<float, kCount>& inverses, Value value) {
   float best = 0, best_gain = 0;
-  // The gain of a scale is how much of the sum of squares it explains.
   const auto attempt = [&](float inverse) {
     float sum_xq = 0, sum_qq = 0;
     for (std::size_t j = 0; j < x.size(); ++j) {
-      const auto q = static_cast<float>(nearest(x[j] * inverse, -most, most - 1));
+      const float q = value(x[j] * inverse);
       sum_xq += weight[j] * x[j] * q;
       sum_qq += weight[j] * q * q;
     }
@@ -123,15 +124,33 @@ float fit_scale(std::span<const float> x, std::span<const float> weight, int mos
     best = sum_xq / sum_qq;
     return true;
   };
-  // The largest number takes the end of the range that reaches further, or either end.
-  for (int step = -9; step <= 9; ++step) {
-    attempt(-(static_cast<float>(most) + 0.1f * static_cast<float>(step)) / largest);
-    attempt((static_cast<float>(most) - 1 + 0.1f * static_cast<float>(step)) / largest);
-  }
+  for (const float inverse : inverses) attempt(inverse);
   for (int round = 0; round < 4 && best != 0; ++round) {
     if (!attempt(1 / best)) break;
   }
   return best;
+}
+
+// Inverses that put `largest` near either end of the codes' values.
+template <int kSteps>
+std::array<float, 2 * (2 * kSteps + 1)> inverses_near(float low, float high, float step,
+                                                      float largest) {
+  std::array<float, 2 * (2 * kSteps + 1)> inverses{};
+  std::size_t at = 0;
+  for (int i = -kSteps; i <= kSteps; ++i) {
+    inverses[at++] = (low - step * static_cast<float>(i)) / largest;
+    inverses[at++] = (high + step * static_cast<float>(i)) / largest;
+  }
+  return inverses;
+}
+
+// Codes from -`most` to `most` - 1 that stand for themselves.
+float fit_scale(std::span<const float> x, std::span<const float> weight, int most) {
+  const float largest = qb::extreme(x.data(), static_cast<int>(x.size()));
+  if (largest == 0 || !std::isfinite(largest)) return 0;
+  const auto top = static_cast<float>(most);
+  return best_scale(x, weight, inverses_near<9>(-top, top - 1, 0.1f, largest),
+                    [&](float v) { return static_cast<float>(nearest(v, -most, most - 1)); });
 }
 
 // ---- blocks of 256 with pairs of scale and minimum
@@ -387,28 +406,9 @@ int uneven_code(float x) {
 float fit_uneven(std::span<const float> x, std::span<const float> weight) {
   const float largest = qb::extreme(x.data(), static_cast<int>(x.size()));
   if (largest == 0 || !std::isfinite(largest)) return 0;
-  float best = 0, best_gain = 0;
-  const auto attempt = [&](float inverse) {
-    float sum_xq = 0, sum_qq = 0;
-    for (std::size_t j = 0; j < x.size(); ++j) {
-      const auto q =
-          static_cast<float>(kUneven[static_cast<std::size_t>(uneven_code(x[j] * inverse))]);
-      sum_xq += weight[j] * x[j] * q;
-      sum_qq += weight[j] * q * q;
-    }
-    if (!(sum_qq > 0) || !(sum_xq * sum_xq > best_gain * sum_qq)) return false;
-    best_gain = sum_xq * sum_xq / sum_qq;
-    best = sum_xq / sum_qq;
-    return true;
-  };
-  for (int step = -8; step <= 8; ++step) {
-    attempt((-127 + 2 * static_cast<float>(step)) / largest);
-    attempt((113 + 2 * static_cast<float>(step)) / largest);
-  }
-  for (int round = 0; round < 4 && best != 0; ++round) {
-    if (!attempt(1 / best)) break;
-  }
-  return best;
+  return best_scale(x, weight, inverses_near<8>(-127, 113, 2, largest), [](float v) {
+    return static_cast<float>(kUneven[static_cast<std::size_t>(uneven_code(v))]);
+  });
 }
 
 // Sixteen bytes of codes under a scale as the file holds it.
