@@ -261,6 +261,8 @@ QuantizeResult quantize_gguf(const GgufFile& file, const std::string& to, const 
   bool has_type = false, has_version = false;
   for (const GgufEntry& entry : file.metadata()) {
     if (entry.key.starts_with("split.")) continue;
+    if (entry.key == "general.alignment" && file.alignment() < 8)
+      continue;  // may be read, not written
     if (entry.key == "general.file_type") {
       writer.add(entry.key, GgufValue(recipe.file_type));
       has_type = true;

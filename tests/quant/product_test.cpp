@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "quant/cpu/quantize.h"
 #include "tl/quant/qtensor.h"
 
 namespace tl {
@@ -35,9 +36,9 @@ struct Weights {
 // Numbers quantised where that can be done, random blocks with tame scales otherwise.
 Weights weights(QType type, std::int64_t n, std::int64_t k) {
   Weights w{type, n, k, {}, {}};
-  try {
+  if (cpu::can_quantize(type)) {
     w.blocks = QTensor::quantize(Tensor::from(numbers(n * k, 7), {n, k}), type).to_blocks();
-  } catch (const Error&) {
+  } else {
     std::mt19937_64 random(8);
     w.blocks.resize(q_bytes("test", type, n, k));
     for (std::byte& each : w.blocks) each = static_cast<std::byte>(random() & 0x3f);
@@ -77,9 +78,12 @@ TEST(QProduct, EveryTypeIsNearTheProductOfWhatItHolds) {
             want += term;
             size += term * term;
           }
-          // x is rounded to about 1/254 of its block's largest number, in either direction.
+          // Where products are integers, x is rounded to within 1/254 of its block's largest
+          // number, about three times its usual size: an error of 0.7 % of each term, of which six
+          // are allowed. Elsewhere only f32 sums round.
           const double got = y[static_cast<std::size_t>(i * w.n + r)];
-          EXPECT_LE(std::abs(got - want), 0.06 * std::sqrt(size) + 1e-4)
+          const bool has_integers = cpu::detail::portable_product(type) != nullptr;
+          EXPECT_LE(std::abs(got - want), (has_integers ? 0.042 : 1e-5) * std::sqrt(size) + 1e-6)
               << type << " row " << r << " of " << m;
         }
       }

@@ -25,8 +25,14 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 // Everything from here on, and nothing that the headers above define, is compiled for it.
+#if defined(__clang__)
+#pragma clang attribute push(                                                               \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c,avx2,fma"))), \
+    apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c,avx2,fma")
+#endif
 
 namespace tl::cpu {
 
@@ -641,7 +647,11 @@ bool detail::has_vnni() {
 
 }  // namespace tl::cpu
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 #pragma GCC diagnostic pop
 
 namespace tl::cpu {
