@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/gguf_files.h"
 #include "support/on_every_device.h"
 #include "tl/model/gguf_writer.h"
 #include "tl/quant/qtensor.h"
@@ -20,26 +21,14 @@ using test::expect_error;
 
 class QuantizeModel : public testing::Test {
  protected:
-  QuantizeModel()
-      : folder_(std::filesystem::temp_directory_path() /
-                ("tallow-quantize-" +
-                 std::to_string(testing::UnitTest::GetInstance()->random_seed()) + "-" +
-                 testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~QuantizeModel() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.file(name); }
 
  private:
-  std::filesystem::path folder_;
+  test::Folder folder_;
 };
 
-std::string shared_file(const std::string& name) {
-  return std::string(TL_SOURCE) + "/../shared/data/gguf/" + name;
-}
+// A model of the data folder; the tests that need one are skipped where there is none.
+std::string shared_file(const std::string& name) { return (test::data_folder() / name).string(); }
 
 // A model of `layers` layers with the tensors that recipes tell apart.
 GgufWriter small_model(std::uint32_t layers, std::int64_t width,
@@ -78,7 +67,7 @@ std::map<std::string, QType> types_of(const GgufFile& file, std::string_view rec
 
 TEST_F(QuantizeModel, GivesEachTensorTheTypeThatTheUsualToolsGive) {
   const std::string from = shared_file("tiny-llama-f32.gguf");
-  if (!std::filesystem::exists(from)) GTEST_SKIP() << from << " is not here";
+  if (test::data_folder().empty()) GTEST_SKIP() << "no shared/data/gguf near the sources";
   const GgufFile file = GgufFile::open(from);
   for (const auto& [recipe, known] :
        {std::pair{"F16", "f16"}, std::pair{"Q8_0", "q8_0"}, std::pair{"Q4_0", "q4_0"},
@@ -108,7 +97,7 @@ TEST_F(QuantizeModel, GivesEachTensorTheTypeThatTheUsualToolsGive) {
 
 TEST_F(QuantizeModel, SearchedTensorsAreAtLeastAsNearAsTheUsualTools) {
   const std::string from = shared_file("tiny-llama-f32.gguf");
-  if (!std::filesystem::exists(from)) GTEST_SKIP() << from << " is not here";
+  if (test::data_folder().empty()) GTEST_SKIP() << "no shared/data/gguf near the sources";
   const GgufFile file = GgufFile::open(from);
   for (const auto& [recipe, known] : {std::pair{"Q4_K_M", "q4_k_m"}, std::pair{"Q6_K", "q6_k"}}) {
     const GgufFile other =
