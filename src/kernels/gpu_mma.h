@@ -88,27 +88,31 @@ GPU_INLINE Bits32 pick_bytes(Bits32 low, Bits32 high) {
 #endif
 }
 
-// The low word of both words moved right by `shift` bits, 0 to 31.
-GPU_INLINE Bits32 shift_right(Bits32 low, Bits32 high, Bits32 shift) {
+// Four neighbours of the eight bytes, from number `first` (0 to 4) on.
+GPU_INLINE Bits32 bytes_from(Bits32 low, Bits32 high, Bits32 first) {
 #if defined(GPU_NVIDIA)
-  return __funnelshift_r(low, high, shift);
+  return __byte_perm(low, high, 0x3210u + 0x1111u * first);
 #elif defined(GPU_AMD)
-  return __builtin_amdgcn_alignbit(high, low, shift);
+  return __builtin_amdgcn_perm(high, low, 0x03020100u + 0x01010101u * first);
 #else
-  return static_cast<Bits32>((static_cast<Bits64>(high) << 32 | low) >> shift);
+  return static_cast<Bits32>((static_cast<Bits64>(high) << 32 | low) >> 8 * first);
 #endif
 }
 
 // ---- copies of 16 bytes from global to shared memory, both aligned to 16
 //
 // Started one by one; copies_close() ends a group of them, and copies_wait<n>() waits until at most
-// n groups of this thread are under way. A barrier then shows them to the block. Where the hardware
-// has no such copies they are done at once.
+// n groups of this thread are under way. A barrier (or warp_sync) then shows them to the others. A
+// copy that is not wanted leaves the shared bytes undefined, and its source may be anywhere. Where
+// the hardware has no such copies (kCopiesAside is false) they are done at once.
 
 #if defined(GPU_NVIDIA) && __CUDA_ARCH__ >= 800
-GPU_INLINE void copy_aside(void* shared, const void* global) {
+constexpr bool kCopiesAside = true;
+GPU_INLINE void copy_aside(void* shared, const void* global, bool wanted) {
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+  const int bytes = wanted ? 16 : 0;  // no branch: the rest is filled with zeros
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes)
+               : "memory");
 }
 GPU_INLINE void copies_close() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int kUnderWay>
@@ -116,13 +120,33 @@ GPU_INLINE void copies_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kUnderWay) : "memory");
 }
 #else
-GPU_INLINE void copy_aside(void* shared, const void* global) {
-  store_vec(static_cast<Bits32*>(shared), load_vec<4>(static_cast<const Bits32*>(global)));
+#if defined(GPU_SIMULATED)
+constexpr bool kCopiesAside = kWarp == 32;  // both ways of using it are tried
+#else
+constexpr bool kCopiesAside = false;
+#endif
+GPU_INLINE void copy_aside(void* shared, const void* global, bool wanted) {
+  if (wanted) {
+    store_vec(static_cast<Bits32*>(shared), load_vec<4>(static_cast<const Bits32*>(global)));
+  }
 }
 GPU_INLINE void copies_close() {}
 template <int kUnderWay>
 GPU_INLINE void copies_wait() {}
 #endif
+
+// What a lane has written to shared memory before this, the others of its warp see after it.
+GPU_INLINE void warp_sync() {
+#if defined(GPU_NVIDIA)
+  __syncwarp();
+#elif defined(GPU_AMD)
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+#else
+  warp_ballot(true);
+#endif
+}
 
 // ---- matrix units
 

@@ -25,6 +25,9 @@ struct QuantScale {
 };
 inline constexpr int kQuantVectorThreads = 128;
 inline constexpr int kQuantVectorMost = 8;  // rows of x
+// Rows of w that a warp takes together.
+template <int kVectors>
+inline constexpr int kQuantVectorRows = kVectors == 1 ? 1 : 2;
 
 // Matrix kernels. Rows of x become f16, divided by a power of two that brings the largest to
 // between 2^8 and 2^9, padded with zeros to a multiple of kQuantDeep.
@@ -33,7 +36,7 @@ inline constexpr int kQuantMatrixWarps = 4;
 struct QuantTile {
   int rows, tokens;  // of w and of x, in one block
 };
-inline constexpr QuantTile kQuantWide{128, 128};
-inline constexpr QuantTile kQuantNarrow{16, 32};
+inline constexpr QuantTile kQuantWide{128, 64};
+inline constexpr QuantTile kQuantNarrow{32, 16};
 
 }  // namespace tl::kernels

@@ -1,10 +1,12 @@
 // Module QUANT_MATRIX: products of quantised matrices with many vectors ("tokens"), on matrix
 // units.
 //
-// Tokens become f16 (halve_*), each row divided by a power of two. Weights become f16 in the
-// registers of the lanes that need them and are never stored: a lane takes 32 neighbours of a row,
-// as a format packs them, and the tokens are read in the order that fits. Sums are f32, in a fixed
-// order. Rows and tokens past the end repeat the last one and come to nothing.
+// Tokens have become f16 (module QUANT_VECTOR), each row divided by a power of two. Weights become
+// f16 in the registers of the lanes that need them and are never stored: a lane takes 32 neighbours
+// of a row, as a format packs them, and the tokens are read in the order that fits. Sums are f32,
+// in a fixed order. Rows and tokens past the end repeat the last one and come to nothing.
+#define GPU_WARPS 4
+#define GPU_LEAST_BLOCKS 2
 #include "gpu.h"
 #include "gpu_mma.h"
 #include "gpu_quant.h"
@@ -19,41 +21,6 @@ using tl::kernels::kQuantWide;
 using tl::kernels::QuantProduct;
 using tl::kernels::QuantTile;
 
-// ---- tokens as f16
-
-// A block makes a row.
-template <class T>
-GPU_INLINE void halve(const T* x, Half* to, float* scales, const QuantProduct& p) {
-  const Index row = block_index();
-  const T* from = x + row * p.k;
-  float largest = 0.0f;
-  GPU_ROLLED
-  for (Index i = thread_index(); i < p.k; i += kBlockThreads) {
-    largest = math::max(largest, math::abs(to_float(from[i])));
-  }
-  largest = block_max(largest);
-  // 2^(8 - e) for a largest of 2^e up to 2^(e+1); nothing to do for zero, infinity and NaN.
-  const auto exponent = static_cast<int>(bits::bits_of(largest) >> 23 & 255u);
-  const bool usual = exponent > 8 && exponent < 255;
-  const float factor =
-      usual ? bits::float_of(static_cast<Bits32>(exponent > 261 ? 1 : 262 - exponent) << 23) : 1.0f;
-  if (thread_index() == 0) scales[row] = 1.0f / factor;
-  GPU_ROLLED
-  for (Index i = thread_index(); i < p.x_row; i += kBlockThreads) {
-    to[row * p.x_row + i] = from_float<Half>(i < p.k ? to_float(from[i]) * factor : 0.0f);
-  }
-}
-
-GPU_KERNEL void halve_f32(const float* x, Half* to, float* scales, QuantProduct p) {
-  halve(x, to, scales, p);
-}
-GPU_KERNEL void halve_f16(const Half* x, Half* to, float* scales, QuantProduct p) {
-  halve(x, to, scales, p);
-}
-GPU_KERNEL void halve_bf16(const BFloat16* x, Half* to, float* scales, QuantProduct p) {
-  halve(x, to, scales, p);
-}
-
 // ---- weights as f16
 
 // What 32 weights need besides their codes.
@@ -61,22 +28,24 @@ template <class W>
 struct Factors {
   Bits32 scale[W::kScales], minimum[W::kScales];
   // `there` is false for a group past the end of the row: all its weights are zero.
-  GPU_INLINE Factors(const W& w, bool there) {
+  GPU_INLINE void open(const W& w, bool there) {
+    const Bits32 mask = 0u - static_cast<Bits32>(there);
     GPU_UNROLLED
     for (int i = 0; i < W::kScales; ++i) {
-      scale[i] = there ? pair_both(w.scale(i)) : 0u;
-      minimum[i] = there && W::kHasMinimum ? pair_both(-w.minimum(i)) : 0u;
+      scale[i] = pair_both(w.scale(i)) & mask;
+      minimum[i] = W::kHasMinimum ? pair_both(-w.minimum(i)) & mask : 0u;
     }
   }
   // Elements 4 j to 4 j + 3. A byte behind 0x64 is 1024 and the byte, as a half.
   GPU_INLINE void weights(const W& w, int j, Bits32* to) const {
+    constexpr Bits32 kOne = bits::f32_to_f16(-1024.0f - (W::kSigned ? 128.0f : W::kBias));
+    constexpr Bits32 kOffset = kOne | kOne << 16;
     const Bits32 codes = W::kSigned ? w.codes(j) ^ 0x80808080u : w.codes(j);
-    const Bits32 offset = pair_both(-1024.0f - (W::kSigned ? 128.0f : W::kBias));
     const int which = W::kScales == 1 ? 0 : j / 4;
     const Bits32 low = pick_bytes<0, 4, 1, 4>(codes, 0x64646464u);
     const Bits32 high = pick_bytes<2, 4, 3, 4>(codes, 0x64646464u);
-    to[0] = pair_fma(pair_add(low, offset), scale[which], minimum[which]);
-    to[1] = pair_fma(pair_add(high, offset), scale[which], minimum[which]);
+    to[0] = pair_fma(pair_add(low, kOffset), scale[which], minimum[which]);
+    to[1] = pair_fma(pair_add(high, kOffset), scale[which], minimum[which]);
   }
 };
 
@@ -92,10 +61,11 @@ GPU_INLINE void store(void* y, int type, Index at, float value) {
   }
 }
 
-// Tokens in shared memory: a stage has 64 elements of each, those of a lane next to each other, and
-// eight more so that lanes read different banks.
-constexpr int kStage = 64, kStageRow = kStage + 8;
-constexpr int kStageTokens = 128;
+// Tokens in shared memory: a stage has 64 elements of each, those of a lane next to each other. The
+// eight pieces of 16 bytes change places with the number of the token, so that lanes read different
+// banks. While one stage is worked on the next ones are under way.
+constexpr int kStage = 64;
+GPU_INLINE int piece_at(int line, int piece) { return (piece ^ (line & 7)) * 8; }
 
 // Of a chunk a lane takes kGroups whole groups of 32; a chunk is kStages stages.
 constexpr int kChunk = 32 * MatrixUnit::kDeep < kStage ? kStage : 32 * MatrixUnit::kDeep;
@@ -110,10 +80,12 @@ GPU_INLINE void multiply(const Bits8* w, const Half* x, const float* scales, voi
                          const QuantProduct& p) {
   using W = words::Words<Format>;
   constexpr int kTiles = kTokens / Mma::kColumns;
+  constexpr int kTilesTogether = Mma::kSums == 8 ? 1 : kTiles < 4 ? kTiles : 4;
   constexpr int kThreads = kQuantMatrixWarps * static_cast<int>(kWarp);
   constexpr int kBlockRows = Mma::kRows * kRowTiles * (kQuantMatrixWarps / kDeepWarps);
-  static_assert(kTokens * kDeepWarps == kStageTokens);
-  alignas(16) GPU_SHARED Half staged[2][kStageTokens][kStageRow];
+  constexpr int kStageTokens = kTokens * kDeepWarps;
+  constexpr int kStagesHeld = kDeepWarps == 1 ? 3 : 5;
+  alignas(128) GPU_SHARED Half staged[kStagesHeld][kStageTokens][kStage];
 
   const unsigned token_tiles = static_cast<unsigned>((p.m + kTokens - 1) / kTokens);
   const Index first_token = static_cast<Index>(block_index() % token_tiles) * kTokens;
@@ -134,6 +106,7 @@ GPU_INLINE void multiply(const Bits8* w, const Half* x, const float* scales, voi
   }
   float sums[kRowTiles][kTiles][Mma::kSums] = {};
 
+  const int stages = rounds * kStages;
   // Sixteen bytes at a time. Of each lane's range in a chunk a stage has one part.
   const auto fetch = [&](int stage) {
     constexpr int kPieces = kStage / 8;
@@ -145,41 +118,69 @@ GPU_INLINE void multiply(const Bits8* w, const Half* x, const float* scales, voi
       const int line = piece / kPieces, at = piece % kPieces * 8;
       const int deep = kDeepWarps == 1 ? 0 : line / kTokens;
       const Index token = first_token + line % kTokens;
-      const Half* from = x + (token < p.m ? token : p.m - 1) * p.x_row +
-                         static_cast<Index>(round * kDeepWarps + deep) * kChunk +
-                         at / kLaneStage * (kStages * kLaneStage) + part * kLaneStage +
-                         at % kLaneStage;
-      copy_aside(&staged[stage % 2][line][at], from);
+      const Half* from =
+          x + token * p.x_row + static_cast<Index>(round * kDeepWarps + deep) * kChunk +
+          at / kLaneStage * (kStages * kLaneStage) + part * kLaneStage + at % kLaneStage;
+      // Nobody asks for the sums of tokens that are not there, whatever lies in their place.
+      copy_aside(&staged[stage % kStagesHeld][line][piece_at(line, at / 8)], from,
+                 token < p.m && stage < stages);
     }
-    copies_close();
   };
 
-  fetch(0);
-  GPU_ROLLED
-  for (int round = 0; round < rounds; ++round) {
-    const int chunk = round * kDeepWarps + deep_warp;
-    W from[kGroups][kRowTiles][Mma::kLaneRows];
-    bool there[kGroups];
+  // The weights of a round, loaded while those of the round before it are worked on where there
+  // are registers for both.
+  constexpr bool kLoadAhead = sizeof(typename W::Raw) * kRowTiles * Mma::kLaneRows <= 170;
+  typename W::Raw raw[kGroups][kRowTiles][Mma::kLaneRows];
+  const auto group_of = [&](int round, int u) {
+    return ((round * kDeepWarps + deep_warp) * Mma::kDeep + Mma::deep()) * kGroups + u;
+  };
+  const auto load = [&](int round) {
     GPU_UNROLLED
     for (int u = 0; u < kGroups; ++u) {
-      const int group = (chunk * Mma::kDeep + Mma::deep()) * kGroups + u;
-      there[u] = group < groups;
+      const int group = group_of(round, u);
       GPU_UNROLLED
       for (int t = 0; t < kRowTiles; ++t) {
         GPU_UNROLLED
         for (int i = 0; i < Mma::kLaneRows; ++i) {
-          from[u][t][i].load(rows[t][i], there[u] ? group : groups - 1);
+          raw[u][t][i].load(rows[t][i], group < groups ? group : groups - 1);
         }
       }
     }
+  };
+
+  if constexpr (kLoadAhead) load(0);
+  GPU_UNROLLED
+  for (int stage = 0; stage + 1 < kStagesHeld; ++stage) {
+    fetch(stage);
+    copies_close();
+  }
+  GPU_ROLLED
+  for (int round = 0; round < rounds; ++round) {
+    if constexpr (!kLoadAhead) load(round);
+    W held[kGroups][kRowTiles][Mma::kLaneRows];
+    Factors<W> factors[kGroups][kRowTiles][Mma::kLaneRows];
+    GPU_UNROLLED
+    for (int u = 0; u < kGroups; ++u) {
+      const bool there = group_of(round, u) < groups;
+      GPU_UNROLLED
+      for (int t = 0; t < kRowTiles; ++t) {
+        GPU_UNROLLED
+        for (int i = 0; i < Mma::kLaneRows; ++i) {
+          held[u][t][i].open(raw[u][t][i]);
+          factors[u][t][i].open(held[u][t][i], there);
+        }
+      }
+    }
+    if constexpr (kLoadAhead) load(round + 1);  // past the end: the last group once more
     GPU_UNROLLED
     for (int part = 0; part < kStages; ++part) {
       const int stage = round * kStages + part;
-      copies_wait<0>();
+      copies_wait<kStagesHeld - 2>();
       barrier();
-      if (stage + 1 < rounds * kStages) fetch(stage + 1);
-      const Half* tokens = &staged[stage % 2][deep_warp * (kDeepWarps == 1 ? 0 : kTokens) +
-                                              Mma::column()][Mma::deep() * kLaneStage];
+      fetch(stage + kStagesHeld - 1);
+      copies_close();
+      const Half* tokens = staged[stage % kStagesHeld][deep_warp * kTokens + Mma::column()];
+      const int first_piece = Mma::deep() * (kLaneStage / 8);
       // Eight elements of a lane, sixteen bytes of a token, at a time: one or more steps.
       constexpr int kTogether = Mma::kRun < 8 ? 8 : Mma::kRun;
       GPU_UNROLLED
@@ -190,35 +191,45 @@ GPU_INLINE void multiply(const Bits8* w, const Half* x, const float* scales, voi
         for (int t = 0; t < kRowTiles; ++t) {
           GPU_UNROLLED
           for (int i = 0; i < Mma::kLaneRows; ++i) {
-            const Factors<W> factors(from[u][t][i], there[u]);
             GPU_UNROLLED
             for (int step = 0; step < kTogether / Mma::kRun; ++step) {
               GPU_UNROLLED
               for (int four = 0; four < Mma::kRun / 4; ++four) {
-                factors.weights(from[u][t][i], j + step * (Mma::kRun / 4) + four,
-                                &left[step][t][i * (Mma::kRun / 2) + 2 * four]);
+                factors[u][t][i].weights(held[u][t][i], j + step * (Mma::kRun / 4) + four,
+                                         &left[step][t][i * (Mma::kRun / 2) + 2 * four]);
               }
             }
           }
         }
+        // A few tiles at a time: a unit takes long enough to want other sums in between.
         GPU_UNROLLED
-        for (int tile = 0; tile < kTiles; ++tile) {
-          Bits32 right[kTogether / 2];
+        for (int first = 0; first < kTiles; first += kTilesTogether) {
+          Bits32 right[kTilesTogether][kTogether / 2];
           GPU_UNROLLED
-          for (int eight = 0; eight < kTogether / 8; ++eight) {
-            const auto vec = load_vec<8>(tokens + tile * Mma::kColumns * kStageRow + e + 8 * eight);
+          for (int tile = 0; tile < kTilesTogether; ++tile) {
             GPU_UNROLLED
-            for (int word = 0; word < 4; ++word) right[4 * eight + word] = vec.words.at[word];
+            for (int eight = 0; eight < kTogether / 8; ++eight) {
+              const auto vec = load_vec<8>(tokens + (first + tile) * Mma::kColumns * kStage +
+                                           piece_at(Mma::column(), first_piece + e / 8 + eight));
+              GPU_UNROLLED
+              for (int word = 0; word < 4; ++word)
+                right[tile][4 * eight + word] = vec.words.at[word];
+            }
           }
           GPU_UNROLLED
           for (int step = 0; step < kTogether / Mma::kRun; ++step) {
-            Bits32 run[Mma::kRun / 2];
             GPU_UNROLLED
-            for (int word = 0; word < Mma::kRun / 2; ++word) {
-              run[word] = right[step * (Mma::kRun / 2) + word];
+            for (int tile = 0; tile < kTilesTogether; ++tile) {
+              Bits32 run[Mma::kRun / 2];
+              GPU_UNROLLED
+              for (int word = 0; word < Mma::kRun / 2; ++word) {
+                run[word] = right[tile][step * (Mma::kRun / 2) + word];
+              }
+              GPU_UNROLLED
+              for (int t = 0; t < kRowTiles; ++t) {
+                Mma::add(sums[t][first + tile], left[step][t], run);
+              }
             }
-            GPU_UNROLLED
-            for (int t = 0; t < kRowTiles; ++t) Mma::add(sums[t][tile], left[step][t], run);
           }
         }
       }
@@ -280,9 +291,12 @@ GPU_INLINE void multiply_plainly(const Bits8* w, const Half* x, const float* sca
     float sum = 0.0f;
     GPU_ROLLED
     for (Index group = 0; group < p.k / 32; ++group) {
+      typename W::Raw raw;
+      raw.load(w + row * p.row_bytes, group);
       W from;
-      from.load(w + row * p.row_bytes, group);
-      const Factors<W> factors(from, true);
+      from.open(raw);
+      Factors<W> factors;
+      factors.open(from, true);
       GPU_UNROLLED
       for (int j = 0; j < 8; ++j) {
         Bits32 left[2];
@@ -313,9 +327,9 @@ template <class Format>
 GPU_INLINE void narrow(const Bits8* w, const Half* x, const float* s, void* y,
                        const QuantProduct& p) {
   if constexpr (MatrixUnit::kThere) {
-    static_assert(kQuantNarrow.rows == MatrixUnit::kRows);
+    static_assert(kQuantNarrow.rows == 2 * MatrixUnit::kRows);
     static_assert(kQuantDeep % (kQuantMatrixWarps * kChunk) == 0);
-    multiply<Format, 1, kQuantNarrow.tokens, kQuantMatrixWarps, MatrixUnit>(w, x, s, y, p);
+    multiply<Format, 2, kQuantNarrow.tokens, kQuantMatrixWarps, MatrixUnit>(w, x, s, y, p);
   } else {
     multiply_plainly<Format, kQuantNarrow.rows, kQuantNarrow.tokens>(w, x, s, y, p);
   }

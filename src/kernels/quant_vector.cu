@@ -5,6 +5,8 @@
 // gets in order, lanes and parts are added in order. So a vector's result does not depend on how
 // many come with it. The formats without integers are multiplied as f32 (decoded_*), one vector in
 // each row of the grid.
+#define GPU_THREADS 128
+#define GPU_LEAST_BLOCKS 4
 #include "gpu.h"
 #include "gpu_quant.h"
 #include "quant_blocks.h"
@@ -12,9 +14,11 @@
 
 namespace blocks = tl::quant_blocks;
 using tl::kernels::kQuantRowStep;
-using tl::kernels::kQuantVectorThreads;
+using tl::kernels::kQuantVectorRows;
 using tl::kernels::QuantProduct;
 using tl::kernels::QuantScale;
+
+static_assert(kBlockThreads == tl::kernels::kQuantVectorThreads);
 
 GPU_INLINE void store(void* y, int type, Index at, float value) {
   if (type == 0) {
@@ -85,6 +89,41 @@ GPU_KERNEL void pack_bf16(const BFloat16* x, Bits8* bytes, QuantScale* scales, Q
   pack(x, bytes, scales, p);
 }
 
+// ---- vectors as f16, for module QUANT_MATRIX
+
+// A block makes a row.
+template <class T>
+GPU_INLINE void halve(const T* x, Half* to, float* scales, const QuantProduct& p) {
+  const Index row = block_index();
+  const T* from = x + row * p.k;
+  float largest = 0.0f;
+  GPU_ROLLED
+  for (Index i = thread_index(); i < p.k; i += kBlockThreads) {
+    largest = math::max(largest, math::abs(to_float(from[i])));
+  }
+  largest = block_max(largest);
+  // 2^(8 - e) for a largest of 2^e up to 2^(e+1); nothing to do for zero, infinity and NaN.
+  const auto exponent = static_cast<int>(bits::bits_of(largest) >> 23 & 255u);
+  const bool usual = exponent > 8 && exponent < 255;
+  const float factor =
+      usual ? bits::float_of(static_cast<Bits32>(exponent > 261 ? 1 : 262 - exponent) << 23) : 1.0f;
+  if (thread_index() == 0) scales[row] = 1.0f / factor;
+  GPU_ROLLED
+  for (Index i = thread_index(); i < p.x_row; i += kBlockThreads) {
+    to[row * p.x_row + i] = from_float<Half>(i < p.k ? to_float(from[i]) * factor : 0.0f);
+  }
+}
+
+GPU_KERNEL void halve_f32(const float* x, Half* to, float* scales, QuantProduct p) {
+  halve(x, to, scales, p);
+}
+GPU_KERNEL void halve_f16(const Half* x, Half* to, float* scales, QuantProduct p) {
+  halve(x, to, scales, p);
+}
+GPU_KERNEL void halve_bf16(const BFloat16* x, Half* to, float* scales, QuantProduct p) {
+  halve(x, to, scales, p);
+}
+
 // ---- products
 
 // What 32 elements of w and of x add up to.
@@ -123,12 +162,31 @@ GPU_INLINE float add_group(float sum, const W& w, const Bits32 (&x)[8], const Qu
   return sum;
 }
 
-// kRows rows of w at a time share what is read of x.
-template <class Format, int kVectors, int kRows>
+// Bytes and scales of 32 elements of x.
+struct Bytes {
+  Vec<Bits8, 16> low, high;
+  Vec<float, 4> scale;
+  GPU_INLINE void load(const Bits8* x, const QuantScale* scales, Index x_row, int vector,
+                       int group) {
+    const Bits8* at = x + vector * x_row + group / 32 * kQuantRowStep + group % 32 * 16;
+    low = load_vec<16>(at);
+    high = load_vec<16>(at + kQuantRowStep / 2);
+    scale = load_vec<4>(&scales[vector * (x_row / 32) + group].d);
+  }
+};
+
+template <int kNumber>
+struct Ahead {
+  static constexpr int kCount = kNumber;
+};
+
+// Rows of w that are taken at a time share what is read of x.
+template <class Format, int kVectors>
 GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, void* y,
                     const QuantProduct& p) {
   using W = words::Words<Format>;
-  constexpr int kWarps = kQuantVectorThreads / static_cast<int>(kWarp);
+  constexpr int kRows = kQuantVectorRows<kVectors>;
+  constexpr int kWarps = static_cast<int>(kBlockThreads / kWarp);
   GPU_SHARED float partial[kWarps][kRows][kVectors];
   const int warp = static_cast<int>(warp_index());
   const int part = warp % p.parts;
@@ -141,45 +199,56 @@ GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, vo
     const Index row = first_row + r < p.n ? first_row + r : p.n - 1;  // those past the end: unused
     rows[r] = w + row * p.row_bytes;
   }
-  const int groups = static_cast<int>(p.k / 32), step = p.parts * static_cast<int>(kWarp);
-  const auto take = [&](int group, const W(&from)[kRows]) {
+  const int groups = static_cast<int>(p.k / 32);
+  const auto add = [&](const W(&from)[kRows], int v, const Bytes& with) {
+    Bits32 bytes[8];
     GPU_UNROLLED
-    for (int v = 0; v < kVectors; ++v) {
-      const Bits8* at = x + v * p.x_row + group / 32 * kQuantRowStep + group % 32 * 16;
-      const auto low = load_vec<16>(at);
-      const auto high = load_vec<16>(at + kQuantRowStep / 2);
-      Bits32 bytes[8];
-      GPU_UNROLLED
-      for (int j = 0; j < 4; ++j) {
-        bytes[j] = low.words.at[j];
-        bytes[4 + j] = high.words.at[j];
-      }
-      const auto s = load_vec<4>(&scales[v * (p.x_row / 32) + group].d);
-      const QuantScale scale = {s.get(0), {s.get(1), s.get(2)}, s.get(3)};
-      GPU_UNROLLED
-      for (int r = 0; r < kRows; ++r) sum[r][v] = add_group(sum[r][v], from[r], bytes, scale);
+    for (int j = 0; j < 4; ++j) {
+      bytes[j] = with.low.words.at[j];
+      bytes[4 + j] = with.high.words.at[j];
     }
+    const QuantScale scale = {
+        with.scale.get(0), {with.scale.get(1), with.scale.get(2)}, with.scale.get(3)};
+    GPU_UNROLLED
+    for (int r = 0; r < kRows; ++r) sum[r][v] = add_group(sum[r][v], from[r], bytes, scale);
   };
-  int group = part * static_cast<int>(kWarp) + static_cast<int>(lane());
-  constexpr int kAhead = kVectors * kRows > 2 ? 1 : 2;  // groups whose loads are under way together
-  GPU_ROLLED
-  for (; group + (kAhead - 1) * step < groups; group += kAhead * step) {
-    W from[kAhead][kRows];
+  // kAhead groups: all loads first, then all sums, so that a lane waits for memory once.
+  const auto take = [&](auto ahead, int group, int step) {
+    constexpr int kAhead = decltype(ahead)::kCount;
+    typename W::Raw raw[kAhead][kRows];
+    Bytes first[kAhead];
     GPU_UNROLLED
     for (int u = 0; u < kAhead; ++u) {
       GPU_UNROLLED
-      for (int r = 0; r < kRows; ++r) from[u][r].load(rows[r], group + u * step);
+      for (int r = 0; r < kRows; ++r) raw[u][r].load(rows[r], group + u * step);
+      first[u].load(x, scales, p.x_row, 0, group + u * step);
     }
     GPU_UNROLLED
-    for (int u = 0; u < kAhead; ++u) take(group + u * step, from[u]);
-  }
-  if constexpr (kAhead > 1) {
-    if (group < groups) {
+    for (int u = 0; u < kAhead; ++u) {
       W from[kRows];
       GPU_UNROLLED
-      for (int r = 0; r < kRows; ++r) from[r].load(rows[r], group);
-      take(group, from);
+      for (int r = 0; r < kRows; ++r) from[r].open(raw[u][r]);
+      add(from, 0, first[u]);
+      GPU_UNROLLED
+      for (int v = 1; v < kVectors; ++v) {
+        Bytes more;
+        more.load(x, scales, p.x_row, v, group + u * step);
+        add(from, v, more);
+      }
     }
+  };
+  constexpr int kMost = kVectors == 1 ? 4 : 1;
+  const int step = p.parts * static_cast<int>(kWarp);
+  int group = part * static_cast<int>(kWarp) + static_cast<int>(lane());
+  GPU_ROLLED
+  for (; group + (kMost - 1) * step < groups; group += kMost * step)
+    take(Ahead<kMost>{}, group, step);
+  if constexpr (kMost > 1) {
+    if (group + step < groups) {
+      take(Ahead<2>{}, group, step);
+      group += 2 * step;
+    }
+    if (group < groups) take(Ahead<1>{}, group, step);
   }
   GPU_UNROLLED
   for (int r = 0; r < kRows; ++r) {
@@ -200,211 +269,211 @@ GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, vo
 
 GPU_KERNEL void dot_q4_0_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q4_0, 1, 1>(w, x, s, y, p);
+  dot<blocks::Q4_0, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_0_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q4_0, 2, 2>(w, x, s, y, p);
+  dot<blocks::Q4_0, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_0_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q4_0, 4, 2>(w, x, s, y, p);
+  dot<blocks::Q4_0, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_0_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q4_0, 8, 2>(w, x, s, y, p);
+  dot<blocks::Q4_0, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_1_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q4_1, 1, 1>(w, x, s, y, p);
+  dot<blocks::Q4_1, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_1_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q4_1, 2, 2>(w, x, s, y, p);
+  dot<blocks::Q4_1, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_1_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q4_1, 4, 2>(w, x, s, y, p);
+  dot<blocks::Q4_1, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_1_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q4_1, 8, 2>(w, x, s, y, p);
+  dot<blocks::Q4_1, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_0_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q5_0, 1, 1>(w, x, s, y, p);
+  dot<blocks::Q5_0, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_0_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q5_0, 2, 2>(w, x, s, y, p);
+  dot<blocks::Q5_0, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_0_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q5_0, 4, 2>(w, x, s, y, p);
+  dot<blocks::Q5_0, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_0_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q5_0, 8, 2>(w, x, s, y, p);
+  dot<blocks::Q5_0, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_1_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q5_1, 1, 1>(w, x, s, y, p);
+  dot<blocks::Q5_1, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_1_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q5_1, 2, 2>(w, x, s, y, p);
+  dot<blocks::Q5_1, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_1_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q5_1, 4, 2>(w, x, s, y, p);
+  dot<blocks::Q5_1, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_1_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q5_1, 8, 2>(w, x, s, y, p);
+  dot<blocks::Q5_1, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q8_0_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q8_0, 1, 1>(w, x, s, y, p);
+  dot<blocks::Q8_0, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q8_0_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q8_0, 2, 2>(w, x, s, y, p);
+  dot<blocks::Q8_0, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q8_0_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q8_0, 4, 2>(w, x, s, y, p);
+  dot<blocks::Q8_0, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q8_0_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q8_0, 8, 2>(w, x, s, y, p);
+  dot<blocks::Q8_0, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q2_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q2_K, 1, 1>(w, x, s, y, p);
+  dot<blocks::Q2_K, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q2_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q2_K, 2, 2>(w, x, s, y, p);
+  dot<blocks::Q2_K, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q2_k_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q2_K, 4, 2>(w, x, s, y, p);
+  dot<blocks::Q2_K, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q2_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q2_K, 8, 2>(w, x, s, y, p);
+  dot<blocks::Q2_K, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q3_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q3_K, 1, 1>(w, x, s, y, p);
+  dot<blocks::Q3_K, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q3_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q3_K, 2, 2>(w, x, s, y, p);
+  dot<blocks::Q3_K, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q3_k_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q3_K, 4, 2>(w, x, s, y, p);
+  dot<blocks::Q3_K, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q3_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q3_K, 8, 2>(w, x, s, y, p);
+  dot<blocks::Q3_K, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q4_K, 1, 1>(w, x, s, y, p);
+  dot<blocks::Q4_K, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q4_K, 2, 2>(w, x, s, y, p);
+  dot<blocks::Q4_K, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_k_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q4_K, 4, 2>(w, x, s, y, p);
+  dot<blocks::Q4_K, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q4_K, 8, 2>(w, x, s, y, p);
+  dot<blocks::Q4_K, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q5_K, 1, 1>(w, x, s, y, p);
+  dot<blocks::Q5_K, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q5_K, 2, 2>(w, x, s, y, p);
+  dot<blocks::Q5_K, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_k_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q5_K, 4, 2>(w, x, s, y, p);
+  dot<blocks::Q5_K, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q5_K, 8, 2>(w, x, s, y, p);
+  dot<blocks::Q5_K, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q6_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q6_K, 1, 1>(w, x, s, y, p);
+  dot<blocks::Q6_K, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q6_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q6_K, 2, 2>(w, x, s, y, p);
+  dot<blocks::Q6_K, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q6_k_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q6_K, 4, 2>(w, x, s, y, p);
+  dot<blocks::Q6_K, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q6_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
-  dot<blocks::Q6_K, 8, 2>(w, x, s, y, p);
+  dot<blocks::Q6_K, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_iq4_nl_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                              QuantProduct p) {
-  dot<blocks::IQ4_NL, 1, 1>(w, x, s, y, p);
+  dot<blocks::IQ4_NL, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_iq4_nl_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                              QuantProduct p) {
-  dot<blocks::IQ4_NL, 2, 2>(w, x, s, y, p);
+  dot<blocks::IQ4_NL, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_iq4_nl_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                              QuantProduct p) {
-  dot<blocks::IQ4_NL, 4, 2>(w, x, s, y, p);
+  dot<blocks::IQ4_NL, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_iq4_nl_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                              QuantProduct p) {
-  dot<blocks::IQ4_NL, 8, 2>(w, x, s, y, p);
+  dot<blocks::IQ4_NL, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_iq4_xs_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                              QuantProduct p) {
-  dot<blocks::IQ4_XS, 1, 1>(w, x, s, y, p);
+  dot<blocks::IQ4_XS, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_iq4_xs_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                              QuantProduct p) {
-  dot<blocks::IQ4_XS, 2, 2>(w, x, s, y, p);
+  dot<blocks::IQ4_XS, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_iq4_xs_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                              QuantProduct p) {
-  dot<blocks::IQ4_XS, 4, 2>(w, x, s, y, p);
+  dot<blocks::IQ4_XS, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_iq4_xs_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                              QuantProduct p) {
-  dot<blocks::IQ4_XS, 8, 2>(w, x, s, y, p);
+  dot<blocks::IQ4_XS, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_mxfp4_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                             QuantProduct p) {
-  dot<blocks::MXFP4, 1, 1>(w, x, s, y, p);
+  dot<blocks::MXFP4, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_mxfp4_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                             QuantProduct p) {
-  dot<blocks::MXFP4, 2, 2>(w, x, s, y, p);
+  dot<blocks::MXFP4, 2>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_mxfp4_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                             QuantProduct p) {
-  dot<blocks::MXFP4, 4, 2>(w, x, s, y, p);
+  dot<blocks::MXFP4, 4>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_mxfp4_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                             QuantProduct p) {
-  dot<blocks::MXFP4, 8, 2>(w, x, s, y, p);
+  dot<blocks::MXFP4, 8>(w, x, s, y, p);
 }
 
 // ---- without integers
@@ -414,8 +483,7 @@ template <class Format>
 GPU_INLINE void decoded(const Bits8* w, const float* x, void* y, const QuantProduct& p) {
   constexpr int kInBlock = Format::kElements / 8;
   const Index row =
-      static_cast<Index>(block_index()) * (kQuantVectorThreads / static_cast<int>(kWarp)) +
-      warp_index();
+      static_cast<Index>(block_index()) * (static_cast<int>(kBlockThreads / kWarp)) + warp_index();
   if (row >= p.n) return;
   const Index vector = block_index<1>();
   const Bits8* from = w + row * p.row_bytes;

@@ -60,14 +60,18 @@ constexpr KernelId decoded_kernel(unsigned format) {
               3 + kernels::kProductVectors.size() * kernels::kProductFormats.size() + format)};
 }
 
-// QUANT_MATRIX: rows of x as f16; products of large and of small tiles.
+// Rows of x as f16, for QUANT_MATRIX.
 constexpr KernelId halve_kernel(DType x) {
-  return {ModuleId::QuantMatrix, static_cast<std::uint16_t>(decoded_place(x))};
+  return {ModuleId::QuantVector,
+          static_cast<std::uint16_t>(decoded_kernel(kernels::kBlockFormats.size()).index +
+                                     decoded_place(x))};
 }
+
+// QUANT_MATRIX: products of large and of small tiles.
 constexpr KernelId matrix_kernel(bool wide, unsigned product_format) {
-  return {ModuleId::QuantMatrix,
-          static_cast<std::uint16_t>(3 + (wide ? 0 : kernels::kProductFormats.size()) +
-                                     product_format)};
+  return {
+      ModuleId::QuantMatrix,
+      static_cast<std::uint16_t>((wide ? 0 : kernels::kProductFormats.size()) + product_format)};
 }
 
 }  // namespace tl

@@ -53,7 +53,7 @@ QuantProduct describe(QType type, const ProductShape& shape, const Tensor& y) {
 // enough reads under way. It does not depend on m, so that a row of x gives the same bits whatever
 // comes with it.
 int parts_of(const Device& device, const ProductShape& shape) {
-  constexpr std::int64_t kWarpsWanted = 16;  // of each multiprocessor
+  constexpr std::int64_t kWarpsWanted = 48;  // of each multiprocessor
   const std::int64_t wanted = device.properties().multiprocessors * kWarpsWanted;
   const int most = kernels::kQuantVectorThreads / device.warp_width();
   int parts = 1;
@@ -80,15 +80,16 @@ void vector_product(QType type, const RawMemory& blocks, QuantProduct p, const P
   auto* to = reinterpret_cast<std::uint8_t*>(bytes.write(stream));
   auto* with = reinterpret_cast<kernels::QuantScale*>(scales.write(stream));
   run(device, pack_kernel(x.dtype()),
-      {.grid = {static_cast<std::uint64_t>(p.x_row / (4 * kThreads)),
+      {.grid = {static_cast<std::uint64_t>(p.x_row / (4 * kernels::kQuantVectorThreads)),
                 static_cast<std::uint64_t>(shape.m)},
-       .block = {kThreads}},
+       .block = {kernels::kQuantVectorThreads}},
       x.read(stream), to, with, p);
-  const std::int64_t each = kind == 0 ? 1 : 2;  // rows of the weight for a warp
-  const std::int64_t warps = kernels::kQuantVectorThreads / device.warp_width() / p.parts;
+  const std::int64_t rows_of_block =
+      kernels::kQuantVectorThreads / device.warp_width() / p.parts *
+      (kind == 0 ? kernels::kQuantVectorRows<1> : kernels::kQuantVectorRows<2>);
   const auto* from = reinterpret_cast<const std::uint8_t*>(blocks.data(stream));
   run(device, dot_kernel(place_in(kernels::kProductFormats, type), kind),
-      {.grid = {static_cast<std::uint64_t>(round_up(p.n, warps * each) / (warps * each))},
+      {.grid = {static_cast<std::uint64_t>(round_up(p.n, rows_of_block) / rows_of_block)},
        .block = {kernels::kQuantVectorThreads}},
       from, static_cast<const std::uint8_t*>(to), static_cast<const kernels::QuantScale*>(with),
       y.write(stream), p);
@@ -118,8 +119,8 @@ void matrix_product(bool wide, QType type, const RawMemory& blocks, QuantProduct
   std::byte* to = halves.write(stream);
   auto* with = scales.write<float>(stream);
   run(device, halve_kernel(x.dtype()),
-      {.grid = {static_cast<std::uint64_t>(p.m)}, .block = {kThreads}}, x.read(stream), to, with,
-      p);
+      {.grid = {static_cast<std::uint64_t>(p.m)}, .block = {kernels::kQuantVectorThreads}},
+      x.read(stream), to, with, p);
   const kernels::QuantTile tile = wide ? kernels::kQuantWide : kernels::kQuantNarrow;
   const auto tiles = static_cast<std::uint64_t>(round_up(p.n, tile.rows) / tile.rows *
                                                 (round_up(p.m, tile.tokens) / tile.tokens));
