@@ -212,23 +212,23 @@ GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, vo
     GPU_UNROLLED
     for (int r = 0; r < kRows; ++r) sum[r][v] = add_group(sum[r][v], from[r], bytes, scale);
   };
-  // kAhead groups: all loads first, then all sums, so that a lane waits for memory once.
+  // kAhead groups: all of w first, so that a lane waits for memory once.
   const auto take = [&](auto ahead, int group, int step) {
     constexpr int kAhead = decltype(ahead)::kCount;
     typename W::Raw raw[kAhead][kRows];
-    Bytes first[kAhead];
     GPU_UNROLLED
     for (int u = 0; u < kAhead; ++u) {
       GPU_UNROLLED
       for (int r = 0; r < kRows; ++r) raw[u][r].load(rows[r], group + u * step);
-      first[u].load(x, scales, p.x_row, 0, group + u * step);
     }
     GPU_UNROLLED
     for (int u = 0; u < kAhead; ++u) {
+      Bytes first;
+      first.load(x, scales, p.x_row, 0, group + u * step);
       W from[kRows];
       GPU_UNROLLED
       for (int r = 0; r < kRows; ++r) from[r].open(raw[u][r]);
-      add(from, 0, first[u]);
+      add(from, 0, first);
       GPU_UNROLLED
       for (int v = 1; v < kVectors; ++v) {
         Bytes more;
@@ -237,17 +237,19 @@ GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, vo
       }
     }
   };
-  constexpr int kMost = kVectors == 1 ? 4 : 1;
+  constexpr int kMost = kVectors > 1 ? 1 : sizeof(typename W::Raw) <= 40 ? 4 : 2;
   const int step = p.parts * static_cast<int>(kWarp);
   int group = part * static_cast<int>(kWarp) + static_cast<int>(lane());
   GPU_ROLLED
   for (; group + (kMost - 1) * step < groups; group += kMost * step)
     take(Ahead<kMost>{}, group, step);
-  if constexpr (kMost > 1) {
+  if constexpr (kMost > 2) {
     if (group + step < groups) {
       take(Ahead<2>{}, group, step);
       group += 2 * step;
     }
+  }
+  if constexpr (kMost > 1) {
     if (group < groups) take(Ahead<1>{}, group, step);
   }
   GPU_UNROLLED
@@ -267,10 +269,6 @@ GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, vo
   store(y, p.y_type, v * p.n + first_row + r, total);
 }
 
-GPU_KERNEL void dot_q4_0_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                           QuantProduct p) {
-  dot<blocks::Q4_0, 1>(w, x, s, y, p);
-}
 GPU_KERNEL void dot_q4_0_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
   dot<blocks::Q4_0, 2>(w, x, s, y, p);
@@ -282,10 +280,6 @@ GPU_KERNEL void dot_q4_0_4(const Bits8* w, const Bits8* x, const QuantScale* s, 
 GPU_KERNEL void dot_q4_0_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
   dot<blocks::Q4_0, 8>(w, x, s, y, p);
-}
-GPU_KERNEL void dot_q4_1_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                           QuantProduct p) {
-  dot<blocks::Q4_1, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_1_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
@@ -299,10 +293,6 @@ GPU_KERNEL void dot_q4_1_8(const Bits8* w, const Bits8* x, const QuantScale* s, 
                            QuantProduct p) {
   dot<blocks::Q4_1, 8>(w, x, s, y, p);
 }
-GPU_KERNEL void dot_q5_0_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                           QuantProduct p) {
-  dot<blocks::Q5_0, 1>(w, x, s, y, p);
-}
 GPU_KERNEL void dot_q5_0_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
   dot<blocks::Q5_0, 2>(w, x, s, y, p);
@@ -314,10 +304,6 @@ GPU_KERNEL void dot_q5_0_4(const Bits8* w, const Bits8* x, const QuantScale* s, 
 GPU_KERNEL void dot_q5_0_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
   dot<blocks::Q5_0, 8>(w, x, s, y, p);
-}
-GPU_KERNEL void dot_q5_1_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                           QuantProduct p) {
-  dot<blocks::Q5_1, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q5_1_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
@@ -331,10 +317,6 @@ GPU_KERNEL void dot_q5_1_8(const Bits8* w, const Bits8* x, const QuantScale* s, 
                            QuantProduct p) {
   dot<blocks::Q5_1, 8>(w, x, s, y, p);
 }
-GPU_KERNEL void dot_q8_0_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                           QuantProduct p) {
-  dot<blocks::Q8_0, 1>(w, x, s, y, p);
-}
 GPU_KERNEL void dot_q8_0_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
   dot<blocks::Q8_0, 2>(w, x, s, y, p);
@@ -346,10 +328,6 @@ GPU_KERNEL void dot_q8_0_4(const Bits8* w, const Bits8* x, const QuantScale* s, 
 GPU_KERNEL void dot_q8_0_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
   dot<blocks::Q8_0, 8>(w, x, s, y, p);
-}
-GPU_KERNEL void dot_q2_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                           QuantProduct p) {
-  dot<blocks::Q2_K, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q2_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
@@ -363,10 +341,6 @@ GPU_KERNEL void dot_q2_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, 
                            QuantProduct p) {
   dot<blocks::Q2_K, 8>(w, x, s, y, p);
 }
-GPU_KERNEL void dot_q3_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                           QuantProduct p) {
-  dot<blocks::Q3_K, 1>(w, x, s, y, p);
-}
 GPU_KERNEL void dot_q3_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
   dot<blocks::Q3_K, 2>(w, x, s, y, p);
@@ -378,10 +352,6 @@ GPU_KERNEL void dot_q3_k_4(const Bits8* w, const Bits8* x, const QuantScale* s, 
 GPU_KERNEL void dot_q3_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
   dot<blocks::Q3_K, 8>(w, x, s, y, p);
-}
-GPU_KERNEL void dot_q4_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                           QuantProduct p) {
-  dot<blocks::Q4_K, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
@@ -395,10 +365,6 @@ GPU_KERNEL void dot_q4_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, 
                            QuantProduct p) {
   dot<blocks::Q4_K, 8>(w, x, s, y, p);
 }
-GPU_KERNEL void dot_q5_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                           QuantProduct p) {
-  dot<blocks::Q5_K, 1>(w, x, s, y, p);
-}
 GPU_KERNEL void dot_q5_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
   dot<blocks::Q5_K, 2>(w, x, s, y, p);
@@ -410,10 +376,6 @@ GPU_KERNEL void dot_q5_k_4(const Bits8* w, const Bits8* x, const QuantScale* s, 
 GPU_KERNEL void dot_q5_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
   dot<blocks::Q5_K, 8>(w, x, s, y, p);
-}
-GPU_KERNEL void dot_q6_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                           QuantProduct p) {
-  dot<blocks::Q6_K, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q6_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
@@ -427,10 +389,6 @@ GPU_KERNEL void dot_q6_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, 
                            QuantProduct p) {
   dot<blocks::Q6_K, 8>(w, x, s, y, p);
 }
-GPU_KERNEL void dot_iq4_nl_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                             QuantProduct p) {
-  dot<blocks::IQ4_NL, 1>(w, x, s, y, p);
-}
 GPU_KERNEL void dot_iq4_nl_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                              QuantProduct p) {
   dot<blocks::IQ4_NL, 2>(w, x, s, y, p);
@@ -442,10 +400,6 @@ GPU_KERNEL void dot_iq4_nl_4(const Bits8* w, const Bits8* x, const QuantScale* s
 GPU_KERNEL void dot_iq4_nl_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                              QuantProduct p) {
   dot<blocks::IQ4_NL, 8>(w, x, s, y, p);
-}
-GPU_KERNEL void dot_iq4_xs_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                             QuantProduct p) {
-  dot<blocks::IQ4_XS, 1>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_iq4_xs_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                              QuantProduct p) {
@@ -459,10 +413,6 @@ GPU_KERNEL void dot_iq4_xs_8(const Bits8* w, const Bits8* x, const QuantScale* s
                              QuantProduct p) {
   dot<blocks::IQ4_XS, 8>(w, x, s, y, p);
 }
-GPU_KERNEL void dot_mxfp4_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                            QuantProduct p) {
-  dot<blocks::MXFP4, 1>(w, x, s, y, p);
-}
 GPU_KERNEL void dot_mxfp4_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                             QuantProduct p) {
   dot<blocks::MXFP4, 2>(w, x, s, y, p);
@@ -474,6 +424,62 @@ GPU_KERNEL void dot_mxfp4_4(const Bits8* w, const Bits8* x, const QuantScale* s,
 GPU_KERNEL void dot_mxfp4_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                             QuantProduct p) {
   dot<blocks::MXFP4, 8>(w, x, s, y, p);
+}
+
+// A row's worth of reads at once, by as many warps as there can be: few registers each.
+#undef GPU_LEAST_BLOCKS
+#define GPU_LEAST_BLOCKS 8
+GPU_KERNEL void dot_q4_0_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                           QuantProduct p) {
+  dot<blocks::Q4_0, 1>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_q4_1_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                           QuantProduct p) {
+  dot<blocks::Q4_1, 1>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_q5_0_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                           QuantProduct p) {
+  dot<blocks::Q5_0, 1>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_q5_1_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                           QuantProduct p) {
+  dot<blocks::Q5_1, 1>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_q8_0_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                           QuantProduct p) {
+  dot<blocks::Q8_0, 1>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_q2_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                           QuantProduct p) {
+  dot<blocks::Q2_K, 1>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_q3_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                           QuantProduct p) {
+  dot<blocks::Q3_K, 1>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_q4_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                           QuantProduct p) {
+  dot<blocks::Q4_K, 1>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_q5_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                           QuantProduct p) {
+  dot<blocks::Q5_K, 1>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_q6_k_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                           QuantProduct p) {
+  dot<blocks::Q6_K, 1>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_iq4_nl_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                             QuantProduct p) {
+  dot<blocks::IQ4_NL, 1>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_iq4_xs_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                             QuantProduct p) {
+  dot<blocks::IQ4_XS, 1>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_mxfp4_1(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                            QuantProduct p) {
+  dot<blocks::MXFP4, 1>(w, x, s, y, p);
 }
 
 // ---- without integers

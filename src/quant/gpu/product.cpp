@@ -53,7 +53,7 @@ QuantProduct describe(QType type, const ProductShape& shape, const Tensor& y) {
 // enough reads under way. It does not depend on m, so that a row of x gives the same bits whatever
 // comes with it.
 int parts_of(const Device& device, const ProductShape& shape) {
-  constexpr std::int64_t kWarpsWanted = 48;  // of each multiprocessor
+  constexpr std::int64_t kWarpsWanted = 16;  // of each multiprocessor
   const std::int64_t wanted = device.properties().multiprocessors * kWarpsWanted;
   const int most = kernels::kQuantVectorThreads / device.warp_width();
   int parts = 1;
@@ -135,14 +135,19 @@ void matrix_product(bool wide, QType type, const RawMemory& blocks, QuantProduct
 
 std::optional<ProductPath> product_path(const Device& device, QType type, const RawMemory& blocks,
                                         const ProductShape& shape) {
-  // Up to so many rows of x small tiles are quicker than large ones.
-  constexpr std::int64_t kNarrowMost = 64;
   const bool by_codes = has_codes(type) && is_aligned(type, blocks, device);
   if (shape.m <= kernels::kQuantVectorMost) {
     return by_codes ? ProductPath::Vector : ProductPath::Decoded;
   }
   if (!by_codes || !has_matrix_units(device)) return std::nullopt;
-  return shape.m <= kNarrowMost ? ProductPath::Narrow : ProductPath::Wide;
+  // Large tiles need a quarter of the multiprocessors to be quicker than small ones, and more rows
+  // of x than a small tile has (docs/measurements/0004).
+  const std::int64_t tiles =
+      round_up(shape.n, kernels::kQuantWide.rows) / kernels::kQuantWide.rows *
+      (round_up(shape.m, kernels::kQuantWide.tokens) / kernels::kQuantWide.tokens);
+  const bool few =
+      shape.m <= kernels::kQuantNarrow.tokens || tiles * 4 < device.properties().multiprocessors;
+  return few ? ProductPath::Narrow : ProductPath::Wide;
 }
 
 void product(ProductPath path, QType type, const RawMemory& blocks, const ProductShape& shape,
