@@ -72,7 +72,7 @@ std::string title(std::string_view id) {
 
 std::string model_name(const Checkpoint& checkpoint, const ModelConfig& config,
                        const ConvertOptions& options) {
-  if (!options.name.empty()) return options.name;
+  if (options.name) return *options.name;
   // A name under which it was published; a longer path is one of somebody's machine.
   const auto id = Fields(config.file, config.json).text_if("_name_or_path");
   if (id && !id->empty() && std::count(id->begin(), id->end(), '/') <= 1 && (*id)[0] != '.') {
@@ -262,9 +262,7 @@ class TensorSource {
 
 const QuantRecipe& choose_recipe(const ConvertOptions& options, const Checkpoint& checkpoint,
                                  const std::vector<PlannedTensor>& planned) {
-  if (!options.type.empty() && lower(options.type) != "auto") {
-    return find_quant_recipe(options.type);
-  }
+  if (options.type && lower(*options.type) != "auto") return find_quant_recipe(*options.type);
   for (const PlannedTensor& tensor : planned) {
     if (tensor.shape.size() < 2) continue;
     const QType type = checkpoint.weight(tensor.source).type;

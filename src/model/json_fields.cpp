@@ -28,7 +28,7 @@ Json read_json(const std::string& path) {
   try {
     return Json::parse(begin, begin + file.size());
   } catch (const Json::parse_error& error) {
-    throw Error(ErrorKind::BadFile, path, "is no JSON at byte ", error.byte);
+    throw Error(ErrorKind::BadFile, path, "is no JSON near byte ", error.byte);
   } catch (const Json::exception& error) {
     throw Error(ErrorKind::BadFile, path, "is no JSON that can be read: ", error.what());
   }

@@ -2,7 +2,7 @@
 // so, and not always the same; the first that knows counts:
 //
 //   an id      tokenizer_config.json names the token's text, tokenizer.json its id; config.json;
-//              special_tokens_map.json; tokenizer.model
+//              the post_processor of tokenizer.json; special_tokens_map.json; tokenizer.model
 //   adding it  tokenizer_config.json; the post_processor of tokenizer.json
 #include <algorithm>
 #include <array>
@@ -290,7 +290,7 @@ std::vector<std::pair<std::string, GgufValue>> special_token_metadata(
   const bool is_llama = config.architecture.family == Family::Llama;
   const Roles roles(files);
   Ids ids(vocabulary, notes);
-  if (files.tokenizer) {
+  if (files.tokenizer && files.config) {
     ids.set_by_text(roles.texts(), files.added_in_tokenizer(), files.tokenizer->path);
   }
   set_from_config(config, ids);

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,10 +22,11 @@
 namespace tl {
 
 struct ConvertOptions {
-  // The name of a recipe (tl/model/quantize.h). Without it BF16 where the first matrix is that,
-  // else F16, as people who come from llama.cpp expect.
-  std::string type;
-  std::string name;         // general.name; without it config.json's or the folder's
+  // The name of a recipe (tl/model/quantize.h). Without it, or for "auto", BF16 where the first
+  // matrix is that, else F16, as people who come from llama.cpp expect.
+  std::optional<std::string> type = std::nullopt;
+  // general.name. Without it config.json's, or the folder's.
+  std::optional<std::string> name = std::nullopt;
   bool vocab_only = false;  // metadata and vocabulary, no tensors
   bool dry_run = false;     // everything but the file
   // The most in one part of the model, 0 for no limit.
@@ -33,7 +35,7 @@ struct ConvertOptions {
   // Called before each tensor.
   std::function<void(std::size_t index, std::size_t count, std::string_view tensor, QType from,
                      QType to)>
-      progress;
+      progress = nullptr;
 };
 
 struct ConvertResult {
