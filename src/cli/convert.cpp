@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/command.h"
@@ -29,7 +30,8 @@ struct Options {
 
 // Without -o: in the checkpoint's folder.
 std::string folder_of(const std::string& from) {
-  if (std::filesystem::is_directory(from)) return from;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(from, ignored)) return from;
   const std::filesystem::path parent = std::filesystem::path(from).parent_path();
   return parent.empty() ? "." : parent.string();
 }

@@ -172,6 +172,15 @@ std::optional<std::string> Checkpoint::file(std::string_view name) const {
   return path.string();
 }
 
+std::vector<std::string> Checkpoint::files() const {
+  std::vector<std::string> paths = weights_;
+  if (!index_path_.empty()) paths.push_back(index_path_);
+  for (const std::string_view name : kCompanions) {
+    if (auto path = file(name)) paths.push_back(std::move(*path));
+  }
+  return paths;
+}
+
 std::optional<Json> Checkpoint::json(std::string_view name) const {
   const auto path = file(name);
   if (!path) return std::nullopt;
@@ -195,15 +204,11 @@ const Shape& Checkpoint::shape(std::string_view name) const {
 Checkpoint::Weight Checkpoint::weight(std::string_view name) const {
   const Safetensors& part = parts_[tensors_.find(name)->second];
   const Safetensors::Entry& entry = part.entry(name);
-  const QType type = entry.stored == "F32"    ? QType::F32
-                     : entry.stored == "F16"  ? QType::F16
-                     : entry.stored == "BF16" ? QType::BF16
-                                              : QType::I8;
-  if (type == QType::I8) {
-    throw Error(ErrorKind::Unsupported, file_of(name), "tensor '", name, "' is of ", entry.stored,
-                "; F32, F16 and BF16 can be converted");
+  for (const QType type : {QType::F32, QType::F16, QType::BF16}) {
+    if (entry.stored == tl::name(type)) return {entry.shape, type, part.bytes(name)};
   }
-  return {entry.shape, type, part.bytes(name)};
+  throw Error(ErrorKind::Unsupported, file_of(name), "tensor '", name, "' is of ", entry.stored,
+              "; F32, F16 and BF16 can be converted");
 }
 
 }  // namespace tl::saved

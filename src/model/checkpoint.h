@@ -33,6 +33,8 @@ class Checkpoint {
   std::optional<Json> json(std::string_view name) const;         // of such a file
   const std::vector<std::string>& weight_files() const noexcept { return weights_; }
 
+  std::vector<std::string> files() const;  // all that are read, with their paths
+
   // ---- tensors of all weight files, by name
   struct Weight {
     Shape shape;

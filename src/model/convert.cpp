@@ -124,11 +124,8 @@ std::string output_path(std::string to, const std::string& name, std::string_vie
   return to;
 }
 
-void refuse_own_files(const Checkpoint& checkpoint, const std::vector<std::string>& from,
-                      const std::string& to) {
-  std::vector<std::string> read = checkpoint.weight_files();
-  read.insert(read.end(), from.begin(), from.end());
-  for (const std::string& path : read) {
+void refuse_own_files(const Checkpoint& checkpoint, const std::string& to) {
+  for (const std::string& path : checkpoint.files()) {
     std::error_code ignored;
     if (fs::equivalent(path, to, ignored)) {
       throw Error(ErrorKind::BadArgument, kWhere, to, " is a file that is read");
@@ -143,7 +140,7 @@ struct Sampling {
   bool is_whole;
 };
 
-constexpr std::array<Sampling, 9> kSampling = {{
+constexpr std::array<Sampling, 11> kSampling = {{
     {"top_k", "general.sampling.top_k", true},
     {"top_p", "general.sampling.top_p", false},
     {"min_p", "general.sampling.min_p", false},
@@ -153,6 +150,8 @@ constexpr std::array<Sampling, 9> kSampling = {{
     {"penalty_last_n", "general.sampling.penalty_last_n", true},
     {"penalty_repeat", "general.sampling.penalty_repeat", false},
     {"mirostat", "general.sampling.mirostat", true},
+    {"mirostat_tau", "general.sampling.mirostat_tau", false},
+    {"mirostat_eta", "general.sampling.mirostat_eta", false},
 }};
 
 // generation_config.json is advice: what cannot be read of it is told and left out.
@@ -178,7 +177,12 @@ void add_sampling(const Checkpoint& checkpoint, GgufWriter& writer,
   }
 }
 
-void add_vocabulary(const Vocabulary& vocabulary, GgufWriter& writer) {
+// Returns how many tokens there are. The tokenizer's files, which can be many times the size of
+// what is kept of them, are gone when it returns.
+std::size_t add_vocabulary(const Checkpoint& checkpoint, const ModelConfig& config,
+                           GgufWriter& writer, std::vector<std::string>& notes) {
+  const TokenizerFiles files(checkpoint);
+  const Vocabulary vocabulary = read_vocabulary(files, config, notes);
   writer.add("tokenizer.ggml.model", vocabulary.model);
   writer.add("tokenizer.ggml.pre", vocabulary.pre);
   writer.add("tokenizer.ggml.tokens",
@@ -194,6 +198,11 @@ void add_vocabulary(const Vocabulary& vocabulary, GgufWriter& writer) {
     writer.add("tokenizer.ggml.merges",
                GgufValue::array(std::span<const std::string>(vocabulary.merges)));
   }
+  for (const auto& [key, value] :
+       special_token_metadata(checkpoint, files, config, vocabulary, notes)) {
+    writer.add(key, value);
+  }
+  return vocabulary.tokens.size();
 }
 
 // ---- tensors
@@ -345,9 +354,7 @@ ConvertResult convert_checkpoint(const std::vector<std::string>& from, const std
   const QuantRecipe& recipe = choose_recipe(options, checkpoint, planned);
   const std::string name = model_name(checkpoint, config, options);
   const std::string path = output_path(to, name, recipe.name);
-  refuse_own_files(checkpoint, from, path);
-  const TokenizerFiles tokenizer(checkpoint);
-  const Vocabulary vocabulary = read_vocabulary(tokenizer, config, result.notes);
+  refuse_own_files(checkpoint, path);
   result.parameters = options.vocab_only ? 0 : count_parameters(config, planned);
 
   GgufWriter writer(GgufWriter::Options{.alignment = {},
@@ -361,17 +368,12 @@ ConvertResult convert_checkpoint(const std::vector<std::string>& from, const std
   for (const auto& [key, value] : config.metadata) writer.add(key, value);
   writer.add("general.file_type", GgufValue(recipe.file_type));
   writer.add("general.quantization_version", GgufValue(std::uint32_t{2}));
-  add_vocabulary(vocabulary, writer);
-  for (const auto& [key, value] :
-       special_token_metadata(checkpoint, tokenizer, config, vocabulary, result.notes)) {
-    writer.add(key, value);
-  }
+  result.tokens = add_vocabulary(checkpoint, config, writer, result.notes);
   if (!options.vocab_only) {
     add_tensors(checkpoint, config, planned, recipe, options, writer, result);
   }
   result.architecture = config.architecture.name;
   result.recipe = recipe.name;
-  result.tokens = vocabulary.tokens.size();
   result.paths = options.dry_run ? std::vector{path} : writer.write(path);
   return result;
 }

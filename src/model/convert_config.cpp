@@ -105,6 +105,9 @@ Rope read_rope(const Fields& config) {
   rope.theta = scaling.number_if("rope_theta");
   if (!rope.theta) rope.theta = config.number_if("rope_theta");
   if (!rope.local_theta) rope.local_theta = config.number_if("rope_local_base_freq");
+  for (const auto& theta : {rope.theta, rope.local_theta}) {
+    if (theta && !(*theta > 0)) scaling.fail("the base of rotation is ", *theta, ", not above 0");
+  }
   rope.partial = scaling.number_if("partial_rotary_factor")
                      .value_or(config.number_if("partial_rotary_factor").value_or(1.0));
   rope.original_context = scaling.whole_if("original_max_position_embeddings");
@@ -203,6 +206,9 @@ void add_phi3_rope(const Fields& config, ModelConfig& model) {
   }
   const std::uint32_t rotated =
       static_cast<std::uint32_t>(rope.partial * static_cast<double>(model.hidden)) / model.heads;
+  if (rotated == 0 || rotated % 2 != 0) {
+    config.fail("of a head ", rotated, " numbers would be rotated; it must be an even count");
+  }
   Keys keys(model);
   keys.whole("rope.scaling.original_context_length", *rope.original_context);
   keys.whole("rope.dimension_count", rotated);
@@ -271,6 +277,10 @@ void read_sizes(const Fields& config, ModelConfig& model) {
                   ", does not divide, and there is no key 'head_dim'");
     }
     model.head_dim = model.hidden / model.heads;
+  }
+  constexpr std::uint64_t kMostWidth = 1u << 30;  // so that no size below overflows
+  if (std::uint64_t{model.heads} * model.head_dim > kMostWidth) {
+    config.fail(model.heads, " heads of ", model.head_dim, " numbers are more than ", kMostWidth);
   }
   if (model.head_dim % 2 != 0) config.fail("a head has ", model.head_dim, " numbers, an odd count");
   if (is_gemma3) {

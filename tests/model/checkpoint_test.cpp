@@ -130,7 +130,7 @@ TEST(Checkpoint, WhatIsNoCheckpointIsRefused) {
 TEST(Checkpoint, ItsOwnFilesAreNotWrittenOver) {
   const SavedModel model("LlamaForCausalLM");
   const std::string folder = model.write();
-  for (const std::string name : {"model.safetensors"}) {
+  for (const std::string name : {"model.safetensors", "config.json", "tokenizer.json"}) {
     const std::string before = contents(model.file(name));
     expect_error(ErrorKind::BadArgument, "is a file that is read",
                  [&] { convert_checkpoint({folder}, model.file(name)); });

@@ -148,6 +148,11 @@ TEST(ConvertConfig, Phi3HasFactorsForShortAndLongTexts) {
   model.expect_refused(ErrorKind::BadFile, "rope_scaling: there is no key 'short_factor'");
   model.config["rope_scaling"] = {{"type", "linear"}, {"factor", 2}};
   model.expect_refused(ErrorKind::Unsupported, "type 'linear' is not known for phi3");
+  model.config["partial_rotary_factor"] = 0.45;
+  model.expect_refused(ErrorKind::BadFile, "of a head 7 numbers would be rotated");
+  model.config["partial_rotary_factor"] = 1.5;
+  model.expect_refused(ErrorKind::BadFile, "key 'partial_rotary_factor' is 1.5, not in 0 to 1");
+  model.config["partial_rotary_factor"] = 0.5;
   model.config.erase("rope_scaling");
   model.config.erase("original_max_position_embeddings");
   model.expect_refused(ErrorKind::BadFile, "no key 'original_max_position_embeddings'");
@@ -220,6 +225,8 @@ TEST(ConvertConfig, BadValuesAreNamed) {
   refuse("hidden_size", 66, "hidden_size is 66, which num_attention_heads, 4, does not divide");
   refuse("num_attention_heads", 0, "key 'num_attention_heads' is 0");
   refuse("num_key_value_heads", 3, "which num_key_value_heads, 3, does not divide");
+  refuse("head_dim", 4000000000u, "4 heads of 4000000000 numbers are more than 1073741824");
+  refuse("rope_theta", -1, "the base of rotation is -1, not above 0");
   refuse("head_dim", 15, "a head has 15 numbers, an odd count");
   refuse("num_hidden_layers", Json::array({2}), "is an array of 1, not a whole number");
   refuse("rms_norm_eps", 0, "key 'rms_norm_eps' is 0, not above 0");
