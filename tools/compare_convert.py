@@ -5,7 +5,7 @@ TL is the program, LLAMA_CPP a checkout of llama.cpp. Small checkpoints with ran
 architecture and kind of vocabulary, and converted by both in several types. Metadata must be the same key for key, and
 tensors byte for byte, but for what docs/convert.md lists as done differently on purpose.
 
-Needs Python's numpy, torch and sentencepiece. The package transformers is stood in for where it is not installed:
+Needs Python's numpy, torch, sentencepiece and tqdm. The package transformers is stood in for where it is not installed:
 config.json is then read as it is, and the name of the pre-tokenizer, which llama.cpp finds with its help, is given.
 """
 

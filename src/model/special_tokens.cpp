@@ -185,9 +185,11 @@ class Ids {
   void set_by_text(const Texts& texts, const std::vector<AddedToken>& tokens,
                    const std::string& where) {
     for (const auto& [role, text] : texts) {
-      const auto token = std::find_if(tokens.begin(), tokens.end(),
-                                      [&](const AddedToken& each) { return each.text == text; });
-      if (token != tokens.end()) set(role, token->id, where);
+      for (const AddedToken& token : tokens) {
+        if (token.text != text) continue;
+        set(role, token.id, where);
+        break;
+      }
     }
   }
   void set_from_vocabulary(const Texts& texts, const std::string& where) {
