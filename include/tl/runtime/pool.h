@@ -16,6 +16,8 @@ struct PoolStatistics {
   std::uint64_t allocations = 0;  // blocks handed out
   std::uint64_t hits = 0;         // of them, those that needed no driver call
   std::uint64_t returns = 0;      // blocks given back
+  std::uint64_t mapped_bytes = 0;  // host bytes shown in place (RawMemory::mapped): not the pool's
+  std::uint64_t mapped_blocks = 0;
   std::uint64_t failures = 0;     // failures that could not be thrown (in destructors)
 };
 
