@@ -167,9 +167,9 @@ void print(const Run& run, const Options& options) {
   fmt::print("device    {} in {} blocks, {} taken from the driver ({:+.1f} %)\n",
              format_bytes(run.live), format_count(run.blocks), format_bytes(run.taken),
              overhead(run));
-  fmt::print("host      {} pinned{}\n", format_bytes(run.pinned),
-             run.resident ? fmt::format(", at most {} more in memory", format_bytes(*run.resident))
-                          : "");
+  fmt::print(
+      "host      {} pinned{}\n", format_bytes(run.pinned),
+      run.resident ? fmt::format(", at most {} more in memory", format_bytes(*run.resident)) : "");
   if (options.check) fmt::print("checked   every byte is as in the file\n");
   fmt::print("unloaded  in {}: {} of {} blocks came back, {} went back to the driver\n",
              format_duration(run.unload_seconds), format_count(run.returned),
@@ -224,7 +224,8 @@ void add_load(CLI::App& app, Action& chosen) {
       "load", "load a GGUF model to a device, say how fast, and give everything back");
   command.add_option("model", options->path, "a GGUF file, or any part of one")->required();
   add_device_option(command, options->device);
-  command.add_option("--threads", options->threads, "that read; 0 for the CPUs there are, at most 8")
+  command
+      .add_option("--threads", options->threads, "that read; 0 for the CPUs there are, at most 8")
       ->type_name("N")
       ->check(CLI::Range(0, ReadOptions::kMostThreads))
       ->capture_default_str();

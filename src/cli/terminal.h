@@ -33,8 +33,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// One line on stderr that is written over while work goes on and gone when the object is. Nothing is
-// written where stderr is no terminal.
+// One line on stderr that is written over while work goes on and gone when the object is. Nothing
+// is written where stderr is no terminal.
 class StatusLine {
  public:
   StatusLine();

@@ -33,8 +33,8 @@ class Loader {
         infos_(std::move(infos)),
         device_(device),
         options_(options),
-        label_(join("weights of ",
-                    std::filesystem::path(file.parts().front()).filename().string())) {
+        label_(
+            join("weights of ", std::filesystem::path(file.parts().front()).filename().string())) {
     for (const GgufTensorInfo* info : infos_) total_ += info->size_bytes();
   }
 
@@ -44,8 +44,8 @@ class Loader {
     std::vector<QTensor> tensors;
     tensors.reserve(infos_.size());
     for (std::size_t i = 0; i < infos_.size(); ++i) {
-      tensors.push_back(QTensor::from_memory(std::move(memories[i]), infos_[i]->known_type(),
-                                             infos_[i]->shape));
+      tensors.push_back(
+          QTensor::from_memory(std::move(memories[i]), infos_[i]->known_type(), infos_[i]->shape));
     }
     return tensors;
   }
@@ -110,11 +110,10 @@ class Loader {
       try {
         memories.emplace_back(device_, bytes, label_);
       } catch (const OutOfMemory& error) {
-        throw OutOfMemory(
-            join("load ", file_.parts().front(), ": tensor ", gguf::Quoted{infos_[i]->name}, " of ",
-                 format_bytes(bytes), ", after ", format_bytes(taken), " of ",
-                 format_bytes(total_)),
-            error.device, error.requested, error.free, error.total, error.pooled);
+        throw OutOfMemory(join("load ", file_.parts().front(), ": tensor ",
+                               gguf::Quoted{infos_[i]->name}, " of ", format_bytes(bytes),
+                               ", after ", format_bytes(taken), " of ", format_bytes(total_)),
+                          error.device, error.requested, error.free, error.total, error.pooled);
       }
       taken += bytes;
     }

@@ -27,7 +27,9 @@ constexpr std::uint64_t kAlignment = 256;  // of what shares a buffer
 constexpr std::uint64_t kLeastPiece = ReadOptions::kLeastStaging / 2;
 constexpr std::uint64_t kHostPiece = std::uint64_t{4} << 20;
 
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::uint64_t aligned(std::uint64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 struct Part {
   std::size_t index;
@@ -54,6 +56,7 @@ class Reading {
       addresses_.push_back(memory.overwrite_data(stream_));
       sizes_.push_back(memory.bytes());
       total_ += memory.bytes();
+      padded_ += aligned(memory.bytes());
     }
     plan(options);
   }
@@ -86,12 +89,13 @@ class Reading {
     const int wanted = options.threads != 0
                            ? options.threads
                            : std::min(ThreadPool::default_threads(), kDefaultThreads);
-    const std::uint64_t room = std::min(options.staging_bytes, 2 * aligned(total_));
+    const std::uint64_t room = std::min(options.staging_bytes, 2 * padded_);
     const std::uint64_t most = std::max<std::uint64_t>(1, room / (2 * kLeastPiece));
     const std::uint64_t threads = std::min<std::uint64_t>(static_cast<std::uint64_t>(wanted), most);
     buffers_.resize(threads);
-    piece_ = device_.is_cpu() ? kHostPiece
-                              : std::max(room / (2 * threads), kAlignment) / kAlignment * kAlignment;
+    piece_ = device_.is_cpu()
+                 ? kHostPiece
+                 : std::max(room / (2 * threads), kAlignment) / kAlignment * kAlignment;
     if (device_.is_cpu() || total_ == 0) return;
     const LabelScope label("staging");
     for (Buffers& pair : buffers_) {
@@ -246,6 +250,7 @@ class Reading {
   std::vector<std::byte*> addresses_;
   std::vector<std::uint64_t> sizes_;
   std::uint64_t total_ = 0;
+  std::uint64_t padded_ = 0;  // as it lies in buffers
   std::uint64_t piece_ = 0;
   std::vector<Buffers> buffers_;  // one pair for each thread
 

@@ -6,8 +6,8 @@
 //   });
 //
 // get() gives a share: nothing is copied. When the tensors kept have more bytes than the budget,
-// those that were not asked for longest are let go of. One that somebody still holds stays as it is,
-// and as long as it is held the cache gives it out again instead of loading it twice.
+// those that were not asked for longest are let go of. One that somebody still holds stays as it
+// is, and as long as it is held the cache gives it out again instead of loading it twice.
 //
 // All of it may be used from several threads. Threads that ask for one tensor wait for one of them
 // to load it; different tensors are loaded at the same time.
@@ -31,10 +31,10 @@ struct WeightCacheStatistics {
   std::uint64_t loads = 0;     // the loader was called
   std::uint64_t failures = 0;  // of them, those that threw
   std::uint64_t evictions = 0;
-  std::size_t tensors = 0;          // kept
-  std::uint64_t bytes = 0;          // of the memory they are in; what two share counts once
-  std::size_t held_tensors = 0;     // let go of and held by others
-  std::uint64_t held_bytes = 0;     // of them, where nothing kept is in the same memory
+  std::size_t tensors = 0;       // kept
+  std::uint64_t bytes = 0;       // of the memory they are in; what two share counts once
+  std::size_t held_tensors = 0;  // let go of and held by others
+  std::uint64_t held_bytes = 0;  // of them, where nothing kept is in the same memory
   std::uint64_t budget_bytes = 0;
 };
 
@@ -47,9 +47,10 @@ class WeightCache {
   WeightCache(const WeightCache&) = delete;
   WeightCache& operator=(const WeightCache&) = delete;
 
-  // What `load` throws is thrown here and to all who wait for the same tensor; nothing is kept then,
-  // and the next get() tries again. A tensor larger than the budget is given out and not kept. A
-  // loader may ask for other tensors; for one that waits for its own, BadArgument is thrown.
+  // What `load` throws is thrown here and to all who wait for the same tensor; nothing is kept
+  // then, and the next get() tries again. A tensor larger than the budget is given out and not
+  // kept. A loader may ask for other tensors; for one that waits for its own, BadArgument is
+  // thrown.
   QTensor get(std::string_view key, const Loader& load);
   // What is kept or held. Loads nothing, waits for nothing.
   std::optional<QTensor> find(std::string_view key);

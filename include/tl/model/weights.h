@@ -3,9 +3,9 @@
 //   const GgufFile file = GgufFile::open("model.gguf");
 //   const ModelWeights weights = ModelWeights::load(file, Device::best_available());
 //   const QTensor& embedding = weights.get("token_embd.weight", {vocabulary, width});
-//   const QTensor& output = weights.get_any({"output.weight", "token_embd.weight"});  // may be tied
-//   const WeightScope layer = weights.under("blk.0");
-//   const QTensor& query = layer.get("attn_q.weight");
+//   const QTensor& output = weights.get_any({"output.weight", "token_embd.weight"});  // may be
+//   tied const WeightScope layer = weights.under("blk.0"); const QTensor& query =
+//   layer.get("attn_q.weight");
 //
 // On a GPU the file is read by several threads into a few pinned buffers and uploaded meanwhile
 // (tl/runtime/read_into.h): 32 MiB of host memory, whatever the model's size. On the CPU tensors
@@ -53,8 +53,9 @@ class ModelWeights {
  public:
   ModelWeights() = default;  // none
 
-  // Throws BadFile when the file cannot be read or was cut short, Unsupported for a tensor of a type
-  // that is not known, OutOfMemory with the tensor's name; the device then has back what it gave.
+  // Throws BadFile when the file cannot be read or was cut short, Unsupported for a tensor of a
+  // type that is not known, OutOfMemory with the tensor's name; the device then has back what it
+  // gave.
   static ModelWeights load(const GgufFile& file, const Device& device,
                            const LoadOptions& options = {});
 

@@ -29,9 +29,9 @@ struct BlockHeader {
 
   // Owners in the low half, pins in the high half, and kFrozen above them.
   std::atomic<std::uint64_t> references{0};
-  std::byte* address = nullptr;              // null for the empty block of a device
-  std::uint64_t bytes = 0;                   // as asked for
-  std::uint64_t serial = 0;                  // unique over the life of the process
+  std::byte* address = nullptr;  // null for the empty block of a device
+  std::uint64_t bytes = 0;       // as asked for
+  std::uint64_t serial = 0;      // unique over the life of the process
 
   // A sole reference cannot be copied by anybody else meanwhile, so it can be dropped without a
   // locked instruction; unless the block is frozen, when a weak handle may ask for another.

@@ -39,8 +39,8 @@ using ReadSource =
 
 // All of every memory is written, on the device's own stream; when it returns, all of it is there.
 // Throws what the source, the callback or the device throws first: no thread reads then and no copy
-// is under way, and what the memories hold is not said. Throws WrongDevice for memory that is not on
-// `device`, BadArgument for options that cannot be.
+// is under way, and what the memories hold is not said. Throws WrongDevice for memory that is not
+// on `device`, BadArgument for options that cannot be.
 void read_into(const Device& device, std::span<RawMemory> memories, const ReadSource& source,
                const ReadOptions& options = {});
 
