@@ -105,7 +105,7 @@ class Loader {
     std::size_t reserved = 0;
     std::uint64_t taken = 0;
     for (std::size_t i = 0; i < infos_.size(); ++i) {
-      if (i == reserved && device_.is_gpu()) reserved = reserve(i);
+      if (i == reserved) reserved = reserve(i);
       const std::uint64_t bytes = infos_[i]->size_bytes();
       try {
         memories.emplace_back(device_, bytes, label_);
