@@ -299,7 +299,8 @@ TEST_P(Weights, TakeLittleMoreThanTheirBytes) {
   EXPECT_EQ(live, file.tensor_bytes());
   EXPECT_GT(live, 64 * kMiB);
   const std::uint64_t taken = pool.reserved_bytes - before_.reserved_bytes;
-  EXPECT_LE(taken, live + live / 50 + 2 * kMiB);  // 2 % and the one segment that small tensors share
+  EXPECT_LE(taken,
+            live + live / 50 + 2 * kMiB);  // 2 % and the one segment that small tensors share
   EXPECT_LE(device().pinned_pool().peak_bytes, 32 * kMiB);
 }
 
