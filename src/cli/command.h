@@ -21,6 +21,7 @@ void add_demo(CLI::App& app, Action& chosen);
 void add_demo_memory(CLI::App& demo, Action& chosen);
 void add_demo_tensors(CLI::App& demo, Action& chosen);
 void add_inspect(CLI::App& app, Action& chosen);
+void add_load(CLI::App& app, Action& chosen);
 void add_ops(CLI::App& app, Action& chosen);
 void add_quantize(CLI::App& app, Action& chosen);
 

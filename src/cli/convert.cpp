@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "cli/sizes.h"
 #include "cli/terminal.h"
 #include "tl/base/text.h"
@@ -42,9 +41,9 @@ int convert(const Options& options) {
   const std::string to = options.to.empty() ? folder_of(options.from.front()) : options.to;
   ConvertResult result;
   {
-    const Progress progress;
+    StatusLine line;
     how.progress = [&](std::size_t index, std::size_t count, std::string_view tensor, QType from,
-                       QType type) { progress.at(index, count, tensor, from, type); };
+                       QType type) { line.show_tensor(index, count, tensor, from, type); };
     result = convert_checkpoint(options.from, to, how);
   }
   for (const std::string& note : result.notes) {

@@ -98,6 +98,7 @@ int run(std::vector<std::string> arguments) {
   add_convert(app, chosen);
   add_quantize(app, chosen);
   add_inspect(app, chosen);
+  add_load(app, chosen);
 
   if (arguments.empty()) {
     fmt::print(stderr, "{}", app.help());

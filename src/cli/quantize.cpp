@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "cli/progress.h"
+#include "cli/terminal.h"
 #include "tl/base/text.h"
 #include "tl/model/gguf.h"
 #include "tl/model/quantize.h"
@@ -26,11 +26,11 @@ int quantize(const Options& options) {
   const GgufFile file = GgufFile::open(options.from);
   QuantizeResult result;
   {
-    const Progress progress;
+    StatusLine line;
     QuantizeOptions how{
         .requantize = options.requantize, .dry_run = options.dry_run, .progress = {}};
     how.progress = [&](std::size_t index, const GgufTensorInfo& tensor, QType to) {
-      progress.at(index, file.tensors().size(), tensor.name, tensor.known_type(), to);
+      line.show_tensor(index, file.tensors().size(), tensor.name, tensor.known_type(), to);
     };
     result = quantize_gguf(file, options.to, recipe, how);
   }

@@ -435,6 +435,87 @@ class Convert(unittest.TestCase):
             self.assertEqual(os.listdir(self.folder.name), ["tiny-model"])
 
 
+MAKE_MODEL = os.path.join(os.path.dirname(__file__), "../../tools/make_model.py")
+SMALL = ["--layers", "2", "--width", "256", "--vocabulary", "512", "--feed-forward", "512", "--heads", "4",
+         "--kv-heads", "2", "--drawn", "5000"]
+
+
+class Load(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.model = os.path.join(cls.folder.name, "m.gguf")
+        subprocess.run([sys.executable, MAKE_MODEL, *SMALL, cls.model], check=True, capture_output=True)
+
+    def load(self, *arguments, env=None):
+        result = run("load", self.model, "--json", "--check", *arguments, env=env)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return json.loads(result.stdout)
+
+    def test_the_made_model_is_a_llama(self):
+        data = json.loads(run("inspect", "--json", self.model).stdout)
+        keys = {each["key"]: each["value"] for each in data["metadata"]}
+        self.assertEqual(keys["general.architecture"], "llama")
+        self.assertEqual(keys["llama.attention.head_count_kv"], 2)
+        shapes = {each["name"]: each["shape"] for each in data["tensors"]}
+        self.assertEqual(len(shapes), 2 * 9 + 3)
+        self.assertEqual(shapes["blk.1.attn_k.weight"], [128, 256])
+        self.assertEqual(shapes["blk.0.ffn_down.weight"], [256, 512])
+        self.assertEqual(shapes["token_embd.weight"], [512, 256])
+
+    def test_shapes_that_cannot_be_are_refused(self):
+        for arguments in (["--heads", "3"], ["--layers", "0"], ["--kv-heads", "3"]):
+            result = subprocess.run([sys.executable, MAKE_MODEL, *SMALL, *arguments, "x.gguf"], capture_output=True)
+            self.assertEqual(result.returncode, 2, arguments)
+
+    def test_the_cpu_uses_the_file_where_it_is(self):
+        once = self.load("--device", "cpu")["runs"][0]
+        self.assertEqual((once["tensors"], once["blocks"], once["mapped_bytes"]), (21, 0, once["bytes"]))
+        copied = self.load("--device", "cpu", "--copy")["runs"][0]
+        self.assertEqual((copied["blocks"], copied["blocks_returned"], copied["mapped_bytes"]), (21, 21, 0))
+        self.assertEqual(copied["device_bytes"], once["bytes"])
+
+    def test_a_gpu_gets_and_gives_back_every_byte(self):
+        for vendor, device in (("cuda", "cuda:0"), ("rocm", "rocm:0")):
+            data = self.load("--device", device, "--times", "2", "--threads", "3", env=simulated(vendor))
+            self.assertEqual((data["device"], len(data["runs"])), (device, 2))
+            for each in data["runs"]:
+                self.assertEqual((each["blocks"], each["blocks_returned"]), (21, 21))
+                self.assertEqual(each["device_bytes"], each["bytes"])
+                self.assertGreaterEqual(each["trimmed_bytes"], each["driver_bytes"])
+                self.assertLessEqual(each["pinned_bytes"], 32 << 20)
+                self.assertTrue(each["checked"])
+
+    def test_people_read_what_it_did(self):
+        result = run("load", self.model, "--device", "cpu", "--copy", "--check")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for text in ("21 tensors to cpu", "GB/s", "every byte is as in the file", "21 of 21 blocks came back"):
+            self.assertIn(text, result.stdout)
+
+    def test_a_terminal_sees_how_far_it_is(self):
+        mine, theirs = os.openpty()
+        try:
+            result = subprocess.run([TL, "load", self.model, "--device", "cpu", "--copy"], stdout=subprocess.DEVNULL,
+                                    stderr=theirs, timeout=120, check=False)
+            shown = os.read(mine, 1 << 16).decode()
+        finally:
+            os.close(mine)
+            os.close(theirs)
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(shown, r"^\r\x1b\[K\[=+ *\] +\d+ % of 2\.\d+ MiB  [\w.]+")
+        self.assertTrue(shown.endswith("\r\x1b[K"), repr(shown))  # and nothing is left of it
+
+    def test_wrong_arguments_are_explained(self):
+        for arguments, code, message in ((["no.gguf"], 1, "No such file"), ([__file__], 1, "this is no GGUF file"),
+                                         ([self.model, "--device", "cuda:0"], 1, "CUDA"),
+                                         ([self.model, "--threads", "65"], 2, "--threads"),
+                                         ([self.model, "--times", "0"], 2, "--times"), ([], 2, "model")):
+            result = run("load", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (code, ""))
+            self.assertIn(message, result.stderr)
+
+
 class Inspect(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
