@@ -15,7 +15,7 @@ cmake --build --preset release -j "$jobs"
 
 rm -rf $bundle
 mkdir -p $bundle/bin $bundle/lib
-for program in tl base_tests runtime_tests kernels_tests tensor_tests ops_tests; do
+for program in tl base_tests runtime_tests kernels_tests tensor_tests ops_tests quant_tests model_tests weights_tests; do
   cp build/release/bin/$program $bundle/bin/
 done
 cp build/release/bin/*_bench $bundle/bin/
@@ -35,7 +35,7 @@ else
   echo "note: AMD_EMULATE_DIR is not set: the ROCm host path is not packed (see make help)"
 fi
 
-cp bench/ops/*.py $bundle/
+cp bench/ops/*.py tools/make_model.py $bundle/
 cp tools/gpu_run.sh $bundle/run.sh
 tar -C build -czf $bundle.tgz gpu-bundle
 size_mib=$(du -sm $bundle.tgz | cut -f1)

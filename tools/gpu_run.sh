@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the tests and benchmarks of this bundle on the GPU of this machine. Results go to $OUT, or ./out.
 #
-#   run.sh [tests|sanitize|bench|ops-bench]...    default: all four
+#   run.sh [tests|sanitize|bench|ops-bench|quant-bench|load]...    default: all
 #
 # Every step's output is a file of its own; summary.txt has one line per step. Exits 1 when a step failed.
 set -uo pipefail
@@ -58,7 +58,7 @@ if ! grep -Eq '^(cuda|rocm):0 ' "$out/devices.txt"; then
 fi
 nvidia-smi >"$out/nvidia-smi.txt" 2>&1 || true
 
-[ $# -gt 0 ] || set -- tests sanitize bench ops-bench
+[ $# -gt 0 ] || set -- tests sanitize bench ops-bench quant-bench load
 for part in "$@"; do
   case $part in
     tests)
@@ -68,6 +68,9 @@ for part in "$@"; do
       step tensor "$here/bin/tensor_tests"
       step ops env TL_OPS_REPORT="$out/ops-cuda.tsv" "$here/bin/ops_tests"
       step ops-own-kernels env TL_NO_VENDOR_LIBS=1 TL_OPS_REPORT="$out/ops-own-kernels.tsv" "$here/bin/ops_tests"
+      step quant "$here/bin/quant_tests"
+      step model "$here/bin/model_tests"
+      step weights "$here/bin/weights_tests"
       step kernels-compiled env TL_FORCE_RTC=1 "$here/bin/kernels_tests"
       if [ -e "$here/hip-over-cuda/libamdhip64.so" ]; then
         # The CUDA driver is hidden so that the ROCm devices are the ones under test.
@@ -77,6 +80,8 @@ for part in "$@"; do
         step rocm-runtime "${over[@]}" "$here/bin/runtime_tests"
         step rocm-kernels "${over[@]}" "$here/bin/kernels_tests"
         step rocm-ops "${over[@]}" "$here/bin/ops_tests"
+        step rocm-quant "${over[@]}" "$here/bin/quant_tests"
+        step rocm-weights "${over[@]}" "$here/bin/weights_tests"
       fi
       step demo "$here/bin/tl" demo memory
       ;;
@@ -88,7 +93,7 @@ for part in "$@"; do
         continue
       fi
       for check in memcheck racecheck; do
-        for program in runtime kernels ops; do
+        for program in runtime kernels ops quant; do
           # Errors that a test provokes on purpose come back as return values and are not reported.
           step $check-$program "$tool" --tool $check --error-exitcode 9 --report-api-errors no \
             --target-processes all "$here/bin/${program}_tests"
@@ -98,7 +103,7 @@ for part in "$@"; do
     bench)
       for bench in "$here"/bin/*_bench; do
         name=$(basename "$bench")
-        [ "$name" != ops_bench ] || continue
+        case $name in ops_bench | quant_gpu_bench) continue ;; esac
         step "$name" "$bench" --benchmark_out="$out/$name.json" --benchmark_out_format=json
       done
       ;;
@@ -108,8 +113,19 @@ for part in "$@"; do
       step ops_compare python3 "$here/compare.py" "$out/ops.json" "$out/torch.json"
       cat "$out/ops_compare.txt"
       ;;
+    quant-bench)
+      step quant_gpu_bench "$here/bin/quant_gpu_bench" --paths
+      ;;
+    load)  # a model of 2.2 GB from the page cache, and every byte of it back
+      model=$(mktemp -d)/model.gguf
+      step make_model python3 "$here/make_model.py" "$model"
+      step load "$here/bin/tl" load "$model" --device cuda:0 --times 5
+      step load-check "$here/bin/tl" load "$model" --device cuda:0 --check --json
+      step load-leaks env TL_TEST_MODEL="$model" "$here/bin/weights_tests" --gtest_filter='*Leaks*'
+      rm -rf "$(dirname "$model")"
+      ;;
     *)
-      echo "usage: run.sh [tests|sanitize|bench|ops-bench]..." >&2
+      echo "usage: run.sh [tests|sanitize|bench|ops-bench|quant-bench|load]..." >&2
       exit 2
       ;;
   esac

@@ -5,8 +5,7 @@
 // f16 in the registers of the lanes that need them and are never stored: a lane takes 32 neighbours
 // of a row, as a format packs them, and the tokens are read in the order that fits. Sums are f32,
 // in a fixed order. Rows and tokens past the end repeat the last one and come to nothing.
-#define GPU_WARPS 4
-#define GPU_LEAST_BLOCKS 2
+#define GPU_LEAST_BLOCKS 1
 #include "gpu.h"
 #include "gpu_mma.h"
 #include "gpu_quant.h"
