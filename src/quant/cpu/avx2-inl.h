@@ -15,9 +15,7 @@ constexpr int kColumns = 4;  // rows of x at a time in the panels' loop
 
 // ---- loads
 
-TL_VECTOR Ints load(const void* p) {
-  return _mm256_loadu_si256(static_cast<const __m256i*>(p));
-}
+TL_VECTOR Ints load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 TL_VECTOR void store(void* p, Ints v) { _mm256_store_si256(static_cast<__m256i*>(p), v); }
 TL_VECTOR Floats load_floats(const float* p) { return _mm256_load_ps(p); }
 TL_VECTOR void store_floats(float* p, Floats v) { _mm256_storeu_ps(p, v); }
@@ -56,10 +54,18 @@ TL_VECTOR Ints spread(const std::int32_t* p, int last) {
   return _mm256_set_m128i(_mm_set1_epi32(p[last == 0 ? 0 : 1]), _mm_set1_epi32(p[0]));
 }
 
+// ---- blocks that lie one after the other, where a few shuffles bring them into lanes: none here
+
+template <int kBytes>
+struct Packed {
+  static constexpr bool kUsed = false;
+};
+
 // ---- bits
 
 TL_VECTOR Ints zero() { return _mm256_setzero_si256(); }
 TL_VECTOR Ints set8(int v) { return _mm256_set1_epi8(static_cast<char>(v)); }
+TL_VECTOR Ints set16(int v) { return _mm256_set1_epi16(static_cast<short>(v)); }
 TL_VECTOR Ints set32(int v) { return _mm256_set1_epi32(v); }
 TL_VECTOR Ints bits_and(Ints a, Ints b) { return _mm256_and_si256(a, b); }
 TL_VECTOR Ints bits_or(Ints a, Ints b) { return _mm256_or_si256(a, b); }
@@ -72,6 +78,7 @@ TL_VECTOR Ints right32(Ints a, int by) { return _mm256_srli_epi32(a, by); }
 TL_VECTOR Ints left32(Ints a, int by) { return _mm256_slli_epi32(a, by); }
 TL_VECTOR Ints right32_each(Ints a, Ints by) { return _mm256_srlv_epi32(a, by); }
 TL_VECTOR Ints shuffle8(Ints a, Ints control) { return _mm256_shuffle_epi8(a, control); }
+TL_VECTOR Ints pack16(Ints a, Ints b) { return _mm256_packs_epi32(a, b); }
 TL_VECTOR Ints unpack_high8(Ints a, Ints b) { return _mm256_unpackhi_epi8(a, b); }
 TL_VECTOR Ints unpack_low32(Ints a, Ints b) { return _mm256_unpacklo_epi32(a, b); }
 TL_VECTOR Ints unpack_high32(Ints a, Ints b) { return _mm256_unpackhi_epi32(a, b); }
@@ -86,7 +93,7 @@ TL_VECTOR Ints add8(Ints a, Ints b) { return _mm256_add_epi8(a, b); }
 TL_VECTOR Ints add16(Ints a, Ints b) { return _mm256_add_epi16(a, b); }
 TL_VECTOR Ints add32(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
 TL_VECTOR Ints sub32(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
-template <int kOffset>  // a power of two, or a small number
+template <int kOffset>
 TL_VECTOR Ints times_offset(Ints a) {
   return _mm256_mullo_epi32(a, set32(kOffset));
 }
@@ -106,7 +113,6 @@ TL_VECTOR Ints add_where(Ints a, Ints bytes, Ints bit, Ints n) {
 TL_VECTOR Ints select_less(Ints number, int limit, Ints a, Ints b) {
   return _mm256_blendv_epi8(b, a, _mm256_cmpgt_epi32(set32(limit), number));
 }
-TL_VECTOR Ints ones16() { return _mm256_set1_epi16(1); }
 
 // Words that hold kGroups sums of two products with codes up to kMost; none for codes that are
 // taken with their sign.
@@ -117,11 +123,11 @@ constexpr int kGroupsInAWord = kMost > 127 ? 0 : 32767 / (2 * 127 * kMost);
 template <int kMost>
 TL_VECTOR Ints dot(const Halved& codes, const Halved& x) {
   if constexpr (kGroupsInAWord<kMost> >= 2) {
-    return pairs16(add16(pairs8(codes.low, x.low), pairs8(codes.high, x.high)), ones16());
+    return pairs16(add16(pairs8(codes.low, x.low), pairs8(codes.high, x.high)), set16(1));
   } else {
     static_assert(kGroupsInAWord<kMost> == 0);
-    return add_pairs16(pairs16(signed_pairs8(codes.low, x.low), ones16()),
-                       signed_pairs8(codes.high, x.high), ones16());
+    return add_pairs16(pairs16(signed_pairs8(codes.low, x.low), set16(1)),
+                       signed_pairs8(codes.high, x.high), set16(1));
   }
 }
 
@@ -152,7 +158,7 @@ TL_VECTOR void add_scaled_groups(Ints (&sum)[kCount], const Bits8* codes,
 template <int kMost, int kGroups, int kCount>
 TL_VECTOR void add_groups(Ints (&sum)[kCount], const Bits8* codes,
                           const std::int8_t* const (&x)[kCount], std::int64_t at) {
-  add_scaled_groups<kMost, kGroups>(sum, codes, x, at, ones16());
+  add_scaled_groups<kMost, kGroups>(sum, codes, x, at, set16(1));
 }
 
 // ---- floats

@@ -61,10 +61,43 @@ TL_VECTOR Floats spread(const float* p, int last) {
   return _mm512_castsi512_ps(spread(reinterpret_cast<const std::int32_t*>(p), last));
 }
 
+// ---- four blocks that lie one after the other, where a few shuffles bring them into lanes
+
+template <int kBytes>
+struct Packed {
+  static constexpr bool kUsed = false;
+};
+// Two bytes of a scale, and sixteen of codes.
+template <>
+struct Packed<18> {
+  static constexpr bool kUsed = true;
+  Ints first;  // 64 bytes, in which all four scales are
+  Ints codes;
+  TL_VECTOR static Packed load_four(const Bits8* p) {
+    alignas(64) static constexpr std::uint16_t kWord[32] = {
+        1,  2,  3,  4,  5,  6,  7,  8,  10, 11, 12, 13, 14, 15, 16, 17,
+        19, 20, 21, 22, 23, 24, 25, 26, 28, 29, 30, 31, 36, 37, 38, 39};
+    Ints first = load(p);
+    asm("" : "+v"(first));  // one load: GCC would read the memory again for the scales
+    const Ints last = _mm512_castsi128_si512(load16(p + 56));
+    return {first, _mm512_permutex2var_epi16(first, load(kWord), last)};
+  }
+  // Of four rows: in the lane of a block, one for each row.
+  TL_VECTOR static Floats scales(const Packed (&row)[4]) {
+    alignas(64) static constexpr std::uint16_t kWord[32] = {0, 32, 9, 41, 18, 50, 27, 59};
+    const __m256i dword = _mm256_set_epi32(11, 3, 10, 2, 9, 1, 8, 0);
+    const Ints a = _mm512_permutex2var_epi16(row[0].first, load(kWord), row[1].first);
+    const Ints b = _mm512_permutex2var_epi16(row[2].first, load(kWord), row[3].first);
+    return _mm512_cvtph_ps(
+        _mm256_permutex2var_epi32(_mm512_castsi512_si256(a), dword, _mm512_castsi512_si256(b)));
+  }
+};
+
 // ---- bits
 
 TL_VECTOR Ints zero() { return _mm512_setzero_si512(); }
 TL_VECTOR Ints set8(int v) { return _mm512_set1_epi8(static_cast<char>(v)); }
+TL_VECTOR Ints set16(int v) { return _mm512_set1_epi16(static_cast<short>(v)); }
 TL_VECTOR Ints set32(int v) { return _mm512_set1_epi32(v); }
 TL_VECTOR Ints bits_and(Ints a, Ints b) { return _mm512_and_si512(a, b); }
 TL_VECTOR Ints bits_or(Ints a, Ints b) { return _mm512_or_si512(a, b); }
@@ -79,6 +112,7 @@ TL_VECTOR Ints right32(Ints a, int by) { return _mm512_srli_epi32(a, static_cast
 TL_VECTOR Ints left32(Ints a, int by) { return _mm512_slli_epi32(a, static_cast<unsigned>(by)); }
 TL_VECTOR Ints right32_each(Ints a, Ints by) { return _mm512_srlv_epi32(a, by); }
 TL_VECTOR Ints shuffle8(Ints a, Ints control) { return _mm512_shuffle_epi8(a, control); }
+TL_VECTOR Ints pack16(Ints a, Ints b) { return _mm512_packs_epi32(a, b); }
 TL_VECTOR Ints unpack_high8(Ints a, Ints b) { return _mm512_unpackhi_epi8(a, b); }
 TL_VECTOR Ints unpack_low32(Ints a, Ints b) { return _mm512_unpacklo_epi32(a, b); }
 TL_VECTOR Ints unpack_high32(Ints a, Ints b) { return _mm512_unpackhi_epi32(a, b); }
@@ -95,7 +129,7 @@ TL_VECTOR Ints add8(Ints a, Ints b) { return _mm512_add_epi8(a, b); }
 TL_VECTOR Ints add16(Ints a, Ints b) { return _mm512_add_epi16(a, b); }
 TL_VECTOR Ints add32(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
 TL_VECTOR Ints sub32(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
-template <int kOffset>  // a power of two, or a small number
+template <int kOffset>
 TL_VECTOR Ints times_offset(Ints a) {
   return _mm512_mullo_epi32(a, set32(kOffset));
 }

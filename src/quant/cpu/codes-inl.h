@@ -6,6 +6,7 @@ template <class Format>
 constexpr bool kEightBits = Integers<Format>::kMost > 127;
 
 TL_VECTOR Halved nibbles(Ints bytes) {
+  asm("" : "+v"(bytes));  // one load: GCC would read the memory for both
   return {bits_and(bytes, set8(15)), bits_and(right16(bytes, 4), set8(15))};
 }
 
@@ -21,17 +22,17 @@ TL_VECTOR Halved uneven(Halved codes) {
 // ---- blocks of 32: one in each lane of the vectors, of which one has the first sixteen codes and
 // one the others; at(l) is the block of lane l
 
-template <class Format, class At>
+template <class At>
 TL_VECTOR Ints lanes_of(const At& at, int from) {
   return lanes([&](int l) { return at(l) + from; });
 }
 // Codes plus 16 where a bit of the four bytes at `from` is set.
-template <class Format, class At>
+template <class At>
 TL_VECTOR Halved with_fifth(Halved codes, const At& at, int from) {
   alignas(16) static constexpr Bits8 kFirst[16] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1};
   alignas(16) static constexpr Bits8 kBit[16] = {1, 2, 4, 8, 16, 32, 64, 128,
                                                  1, 2, 4, 8, 16, 32, 64, 128};
-  const Ints bytes = lanes_of<Format>(at, from);
+  const Ints bytes = lanes_of(at, from);
   const Ints first = broadcast16(kFirst), bit = broadcast16(kBit);
   return {add_where(codes.low, shuffle8(bytes, first), bit, set8(16)),
           add_where(codes.high, shuffle8(bytes, add8(first, set8(2))), bit, set8(16))};
@@ -41,30 +42,31 @@ template <class Format, bool kSigned>
 struct Lanes32;
 template <bool kSigned>
 struct Lanes32<qb::Q4_0, kSigned> {
+  TL_VECTOR static Halved from_bytes(Ints bytes) { return nibbles(bytes); }
   template <class At>
   TL_VECTOR static Halved codes(const At& at) {
-    return nibbles(lanes_of<qb::Q4_0>(at, 2));
+    return from_bytes(lanes_of(at, 2));
   }
 };
 template <bool kSigned>
 struct Lanes32<qb::Q4_1, kSigned> {
   template <class At>
   TL_VECTOR static Halved codes(const At& at) {
-    return nibbles(lanes_of<qb::Q4_1>(at, 4));
+    return nibbles(lanes_of(at, 4));
   }
 };
 template <bool kSigned>
 struct Lanes32<qb::Q5_0, kSigned> {
   template <class At>
   TL_VECTOR static Halved codes(const At& at) {
-    return with_fifth<qb::Q5_0>(nibbles(lanes_of<qb::Q5_0>(at, 6)), at, 2);
+    return with_fifth(nibbles(lanes_of(at, 6)), at, 2);
   }
 };
 template <bool kSigned>
 struct Lanes32<qb::Q5_1, kSigned> {
   template <class At>
   TL_VECTOR static Halved codes(const At& at) {
-    return with_fifth<qb::Q5_1>(nibbles(lanes_of<qb::Q5_1>(at, 8)), at, 4);
+    return with_fifth(nibbles(lanes_of(at, 8)), at, 4);
   }
 };
 template <bool kSigned>
@@ -80,16 +82,17 @@ struct Lanes32<qb::Q8_0, kSigned> {
 };
 template <bool kSigned>
 struct Lanes32<qb::IQ4_NL, kSigned> {
+  TL_VECTOR static Halved from_bytes(Ints bytes) { return uneven<kSigned>(nibbles(bytes)); }
   template <class At>
   TL_VECTOR static Halved codes(const At& at) {
-    return uneven<kSigned>(nibbles(lanes_of<qb::IQ4_NL>(at, 2)));
+    return from_bytes(lanes_of(at, 2));
   }
 };
 template <bool kSigned>
 struct Lanes32<qb::MXFP4, kSigned> {
   template <class At>
   TL_VECTOR static Halved codes(const At& at) {
-    const Halved both = nibbles(lanes_of<qb::MXFP4>(at, 1));
+    const Halved both = nibbles(lanes_of(at, 1));
     const Ints table = broadcast16(kE2M1);
     return {shuffle8(table, both.low), shuffle8(table, both.high)};
   }

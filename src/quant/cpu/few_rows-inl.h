@@ -1,13 +1,21 @@
 // Few rows of x: eight rows of w at a time, each block unpacked in registers and multiplied at
 // once. Included after codes-inl.h, as it is.
 
-constexpr int kAhead = 768;  // bytes that each of the eight streams is read ahead
+constexpr int kAhead = 512;  // bytes that each of the eight rows is read ahead
 
-// Four rows: in every lane, one sum of that lane per row.
+// Four rows of sums of eight products with codes up to kMost: in every lane, one sum of that lane
+// per row.
+template <int kMost>
 TL_VECTOR Ints across4(const Ints (&row)[4]) {
-  const Ints ab = add32(unpack_low32(row[0], row[1]), unpack_high32(row[0], row[1]));
-  const Ints cd = add32(unpack_low32(row[2], row[3]), unpack_high32(row[2], row[3]));
-  return add32(unpack_low64(ab, cd), unpack_high64(ab, cd));
+  if constexpr (16 * 127 * kMost <= 32767) {  // so that sums of sixteen products fit a word
+    const Ints ab = pairs16(pack16(row[0], row[1]), set16(1));
+    const Ints cd = pairs16(pack16(row[2], row[3]), set16(1));
+    return pairs16(pack16(ab, cd), set16(1));
+  } else {
+    const Ints ab = add32(unpack_low32(row[0], row[1]), unpack_high32(row[0], row[1]));
+    const Ints cd = add32(unpack_low32(row[2], row[3]), unpack_high32(row[2], row[3]));
+    return add32(unpack_low64(ab, cd), unpack_high64(ab, cd));
+  }
 }
 
 TL_VECTOR Floats add_scaled(Floats y, Floats d, Floats dx, Ints whole) {
@@ -27,36 +35,58 @@ struct FewRows32 {
   Floats y[2][kSteps];  // rows 0 to 3 and 4 to 7
 
   // Adds block b and those after it, up to `last`, of eight rows.
-  TL_VECTOR void add_blocks(const Bits8* w, std::int64_t step, const Activations& x,
-                            std::int64_t i, std::int64_t b, int chain, int last) {
+  TL_VECTOR void add_blocks(const Bits8* w, std::int64_t step, const Activations& x, std::int64_t i,
+                            std::int64_t b, int chain, int last) {
     const std::int8_t* bytes = x.bytes(i) + 32 * b;
     const Halved values = halved([&](int l) { return bytes + 32 * std::min(l, last); });
     const Floats dx = spread(x.scales(i) + b, last);
     const Ints sums = spread(x.sums(i) + b, last);
     const Bits8* at = w + b * Format::kBytes;
     for (int g = 0; g < 2; ++g) {
-      Ints row[4];
-      for (int r = 0; r < 4; ++r) {
-        const Bits8* block = at + (4 * g + r) * step;
-        _mm_prefetch(reinterpret_cast<const char*>(block + kAhead), _MM_HINT_T0);
-        row[r] = dot<Type::kMost>(Lanes32<Format, kSigned>::codes([&](int l) {
-                                    return block + Format::kBytes * std::min(l, last);
-                                  }),
-                                  values);
-      }
-      Ints whole = across4(row);
-      if constexpr (kOffset != 0) {
-        whole = sub32(whole, times_offset<kOffset>(sums));
-      }
-      const Ints words = lanes([&](int l) {
-        return four_apart(at + 4 * g * step + Format::kBytes * std::min(l, last), step);
-      });
-      Floats next = add_scaled(y[g][chain], scales_of<Format>(words), dx, whole);
-      if constexpr (Type::kMinimum) {
-        next = add_scaled(next, from_halves(right32(words, 16)), dx, sums);
-      }
+      Four four;
+      load_four(at + 4 * g * step, step, last, values, four);
+      Ints whole = across4<Type::kMost>(four.row);
+      if constexpr (kOffset != 0) whole = sub32(whole, times_offset<kOffset>(sums));
+      Floats next = add_scaled(y[g][chain], four.d, dx, whole);
+      if constexpr (Type::kMinimum) next = add_scaled(next, four.m, dx, sums);
       y[g][chain] = first_lanes(y[g][chain], next, last);
     }
+  }
+
+  // Four rows: sums of products, four for each block in a lane, and the blocks' scales.
+  struct Four {
+    Ints row[4];
+    Floats d, m;
+  };
+  TL_VECTOR static void load_four(const Bits8* at, std::int64_t step, int last,
+                                  const Halved& values, Four& four) {
+    using Codes = Lanes32<Format, kSigned>;
+    for (int r = 0; r < 4; ++r) {
+      // All lines: the processor's own prefetching goes astray when some are left out.
+      for (int line = 0; line < kLanes * Format::kBytes; line += 64) {
+        _mm_prefetch(reinterpret_cast<const char*>(at + r * step + kAhead + line), _MM_HINT_T0);
+      }
+    }
+    using Blocks = Packed<Format::kBytes>;
+    if constexpr (Blocks::kUsed) {
+      if (last == kLanes - 1) {
+        Blocks packed[4];
+        for (int r = 0; r < 4; ++r) {
+          packed[r] = Blocks::load_four(at + r * step);
+          four.row[r] = dot<Type::kMost>(Codes::from_bytes(packed[r].codes), values);
+        }
+        four.d = Blocks::scales(packed);
+        return;
+      }
+    }
+    const auto block = [&](int l) { return at + Format::kBytes * std::min(l, last); };
+    for (int r = 0; r < 4; ++r) {
+      four.row[r] =
+          dot<Type::kMost>(Codes::codes([&](int l) { return block(l) + r * step; }), values);
+    }
+    const Ints words = lanes([&](int l) { return four_apart(block(l), step); });
+    four.d = scales_of<Format>(words);
+    if constexpr (Type::kMinimum) four.m = from_halves(right32(words, 16));
   }
 
   TL_VECTOR __m256 product(const Bits8* w, std::int64_t step, const Activations& x,
@@ -128,8 +158,8 @@ struct FewRows256 {
       const Bits8* at = w + b * Format::kBytes;
       const std::int32_t* parts = x.sums(i) + 16 * b;
       // Sums of sixteen fit a word, and those of 32.
-      const __m256i sums = _mm256_permute4x64_epi64(
-          _mm256_packs_epi32(load32(parts), load32(parts + 8)), 0xd8);
+      const __m256i sums =
+          _mm256_permute4x64_epi64(_mm256_packs_epi32(load32(parts), load32(parts + 8)), 0xd8);
       const __m256i sums_of_two = _mm256_madd_epi16(sums, _mm256_set1_epi16(1));
       alignas(32) std::int16_t sums32[16];
       _mm256_store_si256(
@@ -141,8 +171,8 @@ struct FewRows256 {
       alignas(64) Bits8 scales[8][16], minimums[8][16];
       __m256i below4[4], below[8];
       for (int g = 0; g < 8 / kLanes; ++g) {
-        const Ints header = lanes(
-            [&](int l) { return at + kRowOfLane[kLanes * g + l] * step + Layout::kHeader; });
+        const Ints header =
+            lanes([&](int l) { return at + kRowOfLane[kLanes * g + l] * step + Layout::kHeader; });
         const Ints bytes = Layout::scales(header);
         store(scales[kLanes * g], bytes);
         if constexpr (Layout::kPairs) {
@@ -181,8 +211,7 @@ struct FewRows256 {
           row[r] = _mm256_sub_epi32(row[r], _mm256_mullo_epi32(sum, _mm256_set1_epi32(kOffset)));
         }
         if constexpr (Type::kMinimum && !Layout::kPairs) {
-          below[r] =
-              _mm256_madd_epi16(_mm256_cvtepi8_epi16(load16(minimums[kLaneOfRow[r]])), sums);
+          below[r] = _mm256_madd_epi16(_mm256_cvtepi8_epi16(load16(minimums[kLaneOfRow[r]])), sums);
         }
       }
 

@@ -161,6 +161,9 @@ void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, con
   if (n == 0 || m == 0) return;
   detail::RowsProduct rows = detail::portable_product(type);
   if (rows == nullptr || k == 0) return decoded_product(type, w, n, k, x, m, y);
+  if (!has_product_path(path)) {
+    throw Error(ErrorKind::Unsupported, "product", "this machine has no such path");
+  }
   Activations::EncodeBlocks encode = nullptr;
   if (path == ProductPath::Avx512Vnni) {
     rows = detail::vnni_product(type);

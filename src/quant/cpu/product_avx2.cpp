@@ -49,8 +49,7 @@ Activations::EncodeBlocks detail::avx2_encode() { return &encode_blocks; }
 
 bool detail::has_avx2() {
   __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") &&
-         __builtin_cpu_supports("f16c");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
 }
 
 }  // namespace tl::cpu

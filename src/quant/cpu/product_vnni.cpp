@@ -21,7 +21,9 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 // Everything from here on, and nothing that the headers above define, is compiled for it.
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c,avx2,fma"))), apply_to = function)
+#pragma clang attribute push(                                                               \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c,avx2,fma"))), \
+    apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c,avx2,fma")
@@ -49,12 +51,9 @@ Activations::EncodeBlocks detail::vnni_encode() { return &encode_blocks; }
 
 bool detail::has_vnni() {
   __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512f") &&
-         __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vnni") &&
-         __builtin_cpu_supports("avx2") &&
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx2") &&
          __builtin_cpu_supports("f16c");
 }
 

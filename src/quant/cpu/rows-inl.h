@@ -17,16 +17,19 @@ void rows_product(const std::byte* w, std::int64_t first, std::int64_t last, con
       panel_product<Format>(panel, x, y + row, n);
     }
   }
-  // Eight streams through memory, each of rows one after the other.
-  const std::int64_t each = (last - row) / 8;
-  for (std::int64_t end = row + each; row < end; ++row) {
-    for (std::int64_t i = 0; i < x.rows(); ++i) {
-      alignas(32) float sums[8];
-      _mm256_store_ps(sums, eight_rows<Format>(weights + row * step, each * step, x, i));
-      for (int r = 0; r < 8; ++r) y[i * n + row + r * each] = sums[r];
+  // Eight streams through memory, each of rows one after the other. An odd number of rows apart: a
+  // power of two would bring all streams to the same few places of the caches.
+  while (row + 8 <= last) {
+    const std::int64_t each = ((last - row) / 8 - 1) | 1;
+    for (std::int64_t end = row + each; row < end; ++row) {
+      for (std::int64_t i = 0; i < x.rows(); ++i) {
+        alignas(32) float sums[8];
+        _mm256_store_ps(sums, eight_rows<Format>(weights + row * step, each * step, x, i));
+        for (int r = 0; r < 8; ++r) y[i * n + row + r * each] = sums[r];
+      }
     }
+    row += 7 * each;
   }
-  row += 7 * each;
   if (row < last) detail::portable_rows<Format>(w, row, last, x, y, n);
 }
 

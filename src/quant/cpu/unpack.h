@@ -41,9 +41,7 @@ template <>
 struct Integers<qb::Q4_0> {
   static constexpr int kBlock = 32, kOffset = 8, kMost = 15;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
-    out.d = qb::half(b);
-  }
+  static void beside(const qb::Bits8* b, UnpackedBlock& out) { out.d = qb::half(b); }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     beside(b, out);
     fill_codes(out, 32, [&](int e) { return nibble_of(b + 2, e); });
@@ -66,9 +64,7 @@ template <>
 struct Integers<qb::Q5_0> {
   static constexpr int kBlock = 32, kOffset = 16, kMost = 31;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
-    out.d = qb::half(b);
-  }
+  static void beside(const qb::Bits8* b, UnpackedBlock& out) { out.d = qb::half(b); }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     beside(b, out);
     fill_codes(out, 32, [&](int e) { return nibble_of(b + 6, e) | bit_of(b + 2, e) << 4; });
@@ -91,9 +87,7 @@ template <>
 struct Integers<qb::Q8_0> {
   static constexpr int kBlock = 32, kOffset = 128, kMost = 255;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
-    out.d = qb::half(b);
-  }
+  static void beside(const qb::Bits8* b, UnpackedBlock& out) { out.d = qb::half(b); }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     beside(b, out);
     fill_codes(out, 32, [&](int e) { return b[2 + e] ^ 128u; });
@@ -103,9 +97,7 @@ template <>
 struct Integers<qb::IQ4_NL> {
   static constexpr int kBlock = 32, kOffset = 128, kMost = 241;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
-    out.d = qb::half(b);
-  }
+  static void beside(const qb::Bits8* b, UnpackedBlock& out) { out.d = qb::half(b); }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     beside(b, out);
     fill_codes(out, 32, [&](int e) { return qb::kUneven[nibble_of(b + 2, e)] + 128; });
@@ -117,9 +109,7 @@ template <>
 struct Integers<qb::MXFP4> {
   static constexpr int kBlock = 32, kOffset = 12, kMost = 24;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
-    out.d = qb::MXFP4::scale(b[0]);
-  }
+  static void beside(const qb::Bits8* b, UnpackedBlock& out) { out.d = qb::MXFP4::scale(b[0]); }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     beside(b, out);
     fill_codes(out, 32, [&](int e) { return kE2M1[nibble_of(b + 1, e)]; });
@@ -181,9 +171,7 @@ template <>
 struct Integers<qb::Q5_K> {
   static constexpr int kBlock = 256, kOffset = 0, kMost = 31;
   static constexpr bool kMinimum = true;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
-    Integers<qb::Q4_K>::beside(b, out);
-  }
+  static void beside(const qb::Bits8* b, UnpackedBlock& out) { Integers<qb::Q4_K>::beside(b, out); }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     beside(b, out);
     fill_codes(out, 256, [&](int e) {

@@ -6,9 +6,7 @@
 TL_VECTOR __m256i load32(const void* p) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(p));
 }
-TL_VECTOR __m128i load16(const void* p) {
-  return _mm_loadu_si128(static_cast<const __m128i*>(p));
-}
+TL_VECTOR __m128i load16(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
 // A lane of a vector, given as it is or by its address.
 TL_VECTOR __m128i lane(__m128i v) { return v; }
 TL_VECTOR __m128i lane(const void* p) { return load16(p); }
