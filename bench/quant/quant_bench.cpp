@@ -28,7 +28,7 @@ void linear_of(benchmark::State& state, QType type, std::int64_t n, std::int64_t
   const Tensor x = rand_normal(0, 1, {m, k}, DType::F32);
   using Clock = std::chrono::steady_clock;
   Clock::duration least = Clock::duration::max();
-  for (auto _ : state) {
+  for ([[maybe_unused]] const auto _ : state) {
     const Clock::time_point from = Clock::now();
     benchmark::DoNotOptimize(linear(x, w).memory().data());
     least = std::min(least, Clock::now() - from);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "quant/cpu/quantize.h"
@@ -236,6 +237,23 @@ TEST(QProduct, APathThatIsNotThereIsRefused) {
   }
   EXPECT_TRUE(cpu::has_product_path(ProductPath::Portable));
   EXPECT_TRUE(cpu::has_product_path(cpu::best_product_path()));
+}
+
+TEST(QProduct, PathsHaveNames) {
+  EXPECT_EQ(cpu::product_path("portable"), ProductPath::Portable);
+  if (cpu::has_product_path(ProductPath::Avx2)) {
+    EXPECT_EQ(cpu::product_path("avx2"), ProductPath::Avx2);
+    EXPECT_NE(cpu::product_path(""), ProductPath::Portable);
+  }
+  for (const char* name : {" ", "AVX2", "sse"}) {
+    try {
+      cpu::product_path(name);
+      FAIL() << "'" << name << "' was taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind, ErrorKind::BadArgument);
+      EXPECT_NE(std::string(error.what()).find("portable"), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST(QProduct, ARowOfABatchIsTheSameBitsAsTheRowAlone) {

@@ -131,15 +131,10 @@ TL_VECTOR Ints dot(const Halved& codes, const Halved& x) {
   }
 }
 
-// Adds kGroups groups of four codes of a panel times those of each row of x, times a scale, which
-// panel_scale() has made.
-TL_VECTOR std::int32_t panel_scale(int scale) {
-  return static_cast<std::int32_t>((static_cast<std::uint32_t>(scale) & 0xffffu) * 0x10001u);
-}
+// Adds kGroups groups of four codes of a panel times those of each row of x, times words.
 template <int kMost, int kGroups, int kCount>
-TL_VECTOR void add_scaled_groups(Ints (&sum)[kCount], const Bits8* codes,
-                                 const std::int8_t* const (&x)[kCount], std::int64_t at,
-                                 Ints scale) {
+TL_VECTOR void add_groups_times(Ints (&sum)[kCount], const Bits8* codes,
+                                const std::int8_t* const (&x)[kCount], std::int64_t at, Ints by) {
   constexpr int kFit = kGroupsInAWord<kMost>;
   constexpr int kTogether = kFit == 0 ? 1 : kFit < kGroups ? kFit : kGroups;
   for (int first = 0; first < kGroups; first += kTogether) {
@@ -152,13 +147,32 @@ TL_VECTOR void add_scaled_groups(Ints (&sum)[kCount], const Bits8* codes,
         words[c] = g == first ? pairs : add16(words[c], pairs);
       }
     }
-    for (int c = 0; c < kCount; ++c) sum[c] = add_pairs16(sum[c], words[c], scale);
+    for (int c = 0; c < kCount; ++c) sum[c] = add_pairs16(sum[c], words[c], by);
   }
 }
 template <int kMost, int kGroups, int kCount>
 TL_VECTOR void add_groups(Ints (&sum)[kCount], const Bits8* codes,
                           const std::int8_t* const (&x)[kCount], std::int64_t at) {
-  add_scaled_groups<kMost, kGroups>(sum, codes, x, at, set16(1));
+  add_groups_times<kMost, kGroups>(sum, codes, x, at, set16(1));
+}
+// Adds scales, which panel_scale() has made, times groups of four codes less kOffset times those of
+// each row of x, of which part p has the sum sums[c][p].
+TL_VECTOR std::int32_t twice16(int number) {
+  return static_cast<std::int32_t>((static_cast<std::uint32_t>(number) & 0xffffu) * 0x10001u);
+}
+TL_VECTOR std::int32_t panel_scale(int scale) { return twice16(scale); }
+template <int kMost, int kOffset, int kGroups, int kCount>
+TL_VECTOR void add_scaled_groups(Ints (&sum)[kCount], const Bits8* codes,
+                                 const std::int8_t* const (&x)[kCount],
+                                 const std::int32_t* const (&sums)[kCount], std::int64_t p,
+                                 Ints scale) {
+  add_groups_times<kMost, kGroups>(sum, codes, x, 4 * kGroups * p, scale);
+  if constexpr (kOffset != 0) {
+    static_assert(kOffset % 2 == 0 && kOffset / 2 * 4 * kGroups * 127 <= 32767);  // fits a word
+    for (int c = 0; c < kCount; ++c) {
+      sum[c] = add_pairs16(sum[c], scale, set32(twice16(-kOffset / 2 * sums[c][p])));
+    }
+  }
 }
 
 // ---- floats
@@ -171,7 +185,7 @@ TL_VECTOR Floats mul(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
 TL_VECTOR Floats floats(Ints a) { return _mm256_cvtepi32_ps(a); }
 TL_VECTOR Floats as_floats(Ints a) { return _mm256_castsi256_ps(a); }
 // The lower halves of 32 bits as numbers of two bytes.
-TL_VECTOR Floats from_halves(Ints a) { return halves256(a, 0); }
+TL_VECTOR Floats from_halves(Ints a) { return halves256(a, false); }
 // Lanes up to `last` of `next`, the others of `now`.
 TL_VECTOR Floats first_lanes(Floats now, Floats next, int last) {
   return last == 0 ? _mm256_blend_ps(now, next, 0x0f) : next;

@@ -168,15 +168,17 @@ TL_VECTOR void add_groups(Ints (&sum)[kCount], const Bits8* codes,
     }
   }
 }
-// The same times a scale, which panel_scale() has made.
+// Adds scales, which panel_scale() has made, times groups of four codes less kOffset times those of
+// each row of x, of which part p has the sum sums[c][p].
 TL_VECTOR std::int32_t panel_scale(int scale) { return scale; }
-template <int kMost, int kGroups, int kCount>
+template <int kMost, int kOffset, int kGroups, int kCount>
 TL_VECTOR void add_scaled_groups(Ints (&sum)[kCount], const Bits8* codes,
-                                 const std::int8_t* const (&x)[kCount], std::int64_t at,
+                                 const std::int8_t* const (&x)[kCount],
+                                 const std::int32_t* const (&sums)[kCount], std::int64_t p,
                                  Ints scale) {
   Ints part[kCount];
-  for (int c = 0; c < kCount; ++c) part[c] = zero();
-  add_groups<kMost, kGroups>(part, codes, x, at);
+  for (int c = 0; c < kCount; ++c) part[c] = set32(-kOffset * sums[c][p]);
+  add_groups<kMost, kGroups>(part, codes, x, 4 * kGroups * p);
   for (int c = 0; c < kCount; ++c) sum[c] = add32(sum[c], _mm512_mullo_epi32(part[c], scale));
 }
 

@@ -32,7 +32,7 @@ struct FewRows32 {
   static constexpr int kOffset = kSigned ? 0 : Type::kOffset;
   static constexpr int kSteps = kChains / kLanes;
 
-  Floats y[2][kSteps];  // rows 0 to 3 and 4 to 7
+  Floats y[2][kSteps] = {};  // rows 0 to 3 and 4 to 7
 
   // Adds block b and those after it, up to `last`, of eight rows.
   TL_VECTOR void add_blocks(const Bits8* w, std::int64_t step, const Activations& x, std::int64_t i,
@@ -43,7 +43,7 @@ struct FewRows32 {
     const Ints sums = spread(x.sums(i) + b, last);
     const Bits8* at = w + b * Format::kBytes;
     for (int g = 0; g < 2; ++g) {
-      Four four;
+      Four four = {};
       load_four(at + 4 * g * step, step, last, values, four);
       Ints whole = across4<Type::kMost>(four.row);
       if constexpr (kOffset != 0) whole = sub32(whole, times_offset<kOffset>(sums));
@@ -92,9 +92,6 @@ struct FewRows32 {
   TL_VECTOR __m256 product(const Bits8* w, std::int64_t step, const Activations& x,
                            std::int64_t i) {
     const std::int64_t blocks = x.columns() / 32;
-    for (auto& four : y) {
-      for (Floats& each : four) each = no_floats();
-    }
     std::int64_t b = 0;
     for (; b + kChains <= blocks; b += kChains) {
       for (int s = 0; s < kSteps; ++s) add_blocks(w, step, x, i, b + s * kLanes, s, kLanes - 1);
@@ -237,7 +234,7 @@ template <class Format>
 TL_VECTOR __m256 eight_rows(const Bits8* w, std::int64_t step, const Activations& x,
                             std::int64_t i) {
   if constexpr (Integers<Format>::kBlock == 32) {
-    FewRows32<Format> rows;
+    FewRows32<Format> rows = {};
     return rows.product(w, step, x, i);
   } else {
     return FewRows256<Format>::product(w, step, x, i);

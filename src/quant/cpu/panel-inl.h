@@ -13,14 +13,12 @@ struct Panel {
         m(aligned<float>(static_cast<std::size_t>(columns / block) * kPanelRows)) {
     if (block == 256) {
       scales = aligned<std::int32_t>(static_cast<std::size_t>(columns / 16) * kPanelRows);
-      beside = aligned<std::int32_t>(static_cast<std::size_t>(columns / 16) * kPanelRows);
+      minimums = aligned<std::int32_t>(static_cast<std::size_t>(columns / 16) * kPanelRows);
     }
   }
   Aligned<Bits8> codes;
   Aligned<float> d, m;
-  // Of sixteen numbers each. What is beside the scales is multiplied with sums of x: minimums, or
-  // the scales again where codes have an offset.
-  Aligned<std::int32_t> scales, beside;
+  Aligned<std::int32_t> scales, minimums;  // of sixteen numbers each
 };
 
 // Where block b is among `blocks` in the order of chains: those of chain 0, then of chain 1, ...
@@ -46,10 +44,10 @@ void unpack_panel(const Bits8* w, std::int64_t step, std::int64_t columns, Panel
   using Type = Integers<Format>;
   constexpr bool kSigned = kSignedPanel<Format>;
   const std::int64_t blocks = columns / Type::kBlock;
+  UnpackedBlock beside = {};
   for (int r = 0; r < kPanelRows; ++r) {
     const Bits8* row = w + r * step;
     const auto put_d = [&](std::int64_t place, const Bits8* at) {
-      UnpackedBlock beside;
       Type::beside(at, beside);
       panel.d[static_cast<std::size_t>(place * kPanelRows + r)] = beside.d;
       if constexpr (Type::kMinimum) {
@@ -59,7 +57,7 @@ void unpack_panel(const Bits8* w, std::int64_t step, std::int64_t columns, Panel
         for (int p = 0; p < 16; ++p) {
           const auto to = static_cast<std::size_t>((16 * place + p) * kPanelRows + r);
           panel.scales[to] = panel_scale(beside.scale[p]);
-          panel.beside[to] = Type::kMinimum ? beside.minimum[p] : panel.scales[to];
+          if constexpr (Type::kMinimum) panel.minimums[to] = beside.minimum[p];
         }
       }
     };
@@ -104,9 +102,9 @@ struct PanelProduct {
   using Type = Integers<Format>;
   static constexpr int kOffset = kPanelOffset<Format>;
   const Panel& panel;
-  const std::int8_t* bytes[kCount];
-  const float* dx[kCount];
-  const std::int32_t* sums[kCount];
+  const std::int8_t* bytes[kCount] = {};
+  const float* dx[kCount] = {};
+  const std::int32_t* sums[kCount] = {};
 
   PanelProduct(const Panel& p, const Activations& x, std::int64_t i) : panel(p) {
     for (int c = 0; c < kCount; ++c) {
@@ -135,22 +133,19 @@ struct PanelProduct {
     Ints whole[kCount], below[kCount];
     for (int c = 0; c < kCount; ++c) whole[c] = below[c] = zero();
     for (std::int64_t p = 16 * b; p < 16 * b + 16; ++p) {
-      add_scaled_groups<Type::kMost, 4>(whole, panel.codes.get() + kVectorBytes * 4 * p, bytes,
-                                        16 * p, load(panel.scales.get() + kPanelRows * p));
-      if constexpr (kOffset != 0 || Type::kMinimum) {
-        const Ints beside = load(panel.beside.get() + kPanelRows * p);
+      add_scaled_groups<Type::kMost, kOffset, 4>(whole, panel.codes.get() + kVectorBytes * 4 * p,
+                                                 bytes, sums, p,
+                                                 load(panel.scales.get() + kPanelRows * p));
+      if constexpr (Type::kMinimum) {
+        const Ints minimum = load(panel.minimums.get() + kPanelRows * p);
         for (int c = 0; c < kCount; ++c) {
-          // The sum as the lower of two words, so that what is in the upper one does not matter.
-          const Ints sum = bits_and(set32(sums[c][p]), set32(0xffff));
-          below[c] = add_pairs16(below[c], beside, sum);
+          // Minimums fill the lower of two words, so that the upper one of the sum does not matter.
+          below[c] = add_pairs16(below[c], minimum, set32(sums[c][p]));
         }
       }
     }
     const Floats d = load_floats(panel.d.get() + b * kPanelRows);
-    for (int c = 0; c < kCount; ++c) {
-      if constexpr (kOffset != 0) whole[c] = sub32(whole[c], times_offset<kOffset>(below[c]));
-      y[c] = add_scaled(y[c], d, set_floats(dx[c][b]), whole[c]);
-    }
+    for (int c = 0; c < kCount; ++c) y[c] = add_scaled(y[c], d, set_floats(dx[c][b]), whole[c]);
     if constexpr (Type::kMinimum) {
       const Floats m = load_floats(panel.m.get() + b * kPanelRows);
       for (int c = 0; c < kCount; ++c) {

@@ -1,7 +1,7 @@
 #include "quant/cpu/product.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -9,6 +9,7 @@
 #include "quant/cpu/unpack.h"
 #include "quant/formats.h"
 #include "tl/base/error.h"
+#include "tl/base/text.h"
 #include "tl/base/thread_pool.h"
 
 namespace tl::cpu {
@@ -136,7 +137,7 @@ bool has_product_path(ProductPath path) {
   return true;
 }
 
-ProductPath best_product_path() {
+ProductPath product_path(std::string_view name) {
   struct Named {
     std::string_view name;
     ProductPath path;
@@ -144,15 +145,18 @@ ProductPath best_product_path() {
   static constexpr Named kPaths[] = {{"avx512", ProductPath::Avx512Vnni},
                                      {"avx2", ProductPath::Avx2},
                                      {"portable", ProductPath::Portable}};
-  static const ProductPath best = [] {
-    const char* wanted = std::getenv("TL_CPU_PRODUCTS");
-    for (const Named& each : kPaths) {
-      if (wanted != nullptr && each.name != wanted) continue;
-      if (has_product_path(each.path)) return each.path;
-    }
-    throw Error(ErrorKind::BadArgument, "TL_CPU_PRODUCTS", "is '", wanted,
-                "', and this machine has no such path: avx512, avx2 or portable");
-  }();
+  std::string names;
+  for (const Named& each : kPaths) {
+    if (!has_product_path(each.path)) continue;
+    if (name.empty() || each.name == name) return each.path;
+    names.append(names.empty() ? "" : ", ").append(each.name);
+  }
+  throw Error(ErrorKind::BadArgument, "TL_CPU_PRODUCTS", "'", name,
+              "' is no way of this machine: it has ", names);
+}
+
+ProductPath best_product_path() {
+  static const ProductPath best = product_path(environment("TL_CPU_PRODUCTS"));
   return best;
 }
 

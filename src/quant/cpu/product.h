@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "quant/cpu/activations.h"
 #include "tl/quant/format.h"
@@ -20,8 +21,10 @@ enum class ProductPath : std::uint8_t { Portable, Avx2, Avx512Vnni };
 
 // Whether this machine has it.
 bool has_product_path(ProductPath path);
-// The fastest that this machine has, or a slower one that TL_CPU_PRODUCTS names: portable, avx2 or
-// avx512. Throws BadArgument for another name, or one that this machine does not have.
+// The one with a name: portable, avx2 or avx512; the fastest that this machine has for an empty
+// one. Throws BadArgument for another name, and for a path that this machine does not have.
+ProductPath product_path(std::string_view name);
+// The one that TL_CPU_PRODUCTS names when it is first asked for, else the fastest.
 ProductPath best_product_path();
 
 // y (m, n) = x (m, k) times the transpose of w (n rows of k). k is a whole number of blocks.
