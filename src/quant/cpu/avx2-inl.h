@@ -155,12 +155,14 @@ TL_VECTOR void add_groups(Ints (&sum)[kCount], const Bits8* codes,
                           const std::int8_t* const (&x)[kCount], std::int64_t at) {
   add_groups_times<kMost, kGroups>(sum, codes, x, at, set16(1));
 }
-// Adds scales, which panel_scale() has made, times groups of four codes less kOffset times those of
-// each row of x, of which part p has the sum sums[c][p].
+// Adds scales, which panel_scales() has made, times groups of four codes less kOffset times those
+// of each row of x, of which part p has the sum sums[c][p].
 TL_VECTOR std::int32_t twice16(int number) {
   return static_cast<std::int32_t>((static_cast<std::uint32_t>(number) & 0xffffu) * 0x10001u);
 }
-TL_VECTOR std::int32_t panel_scale(int scale) { return twice16(scale); }
+TL_VECTOR __m128i panel_scales(__m128i scales) {
+  return _mm_blend_epi16(scales, _mm_slli_epi32(scales, 16), 0xaa);
+}
 template <int kMost, int kOffset, int kGroups, int kCount>
 TL_VECTOR void add_scaled_groups(Ints (&sum)[kCount], const Bits8* codes,
                                  const std::int8_t* const (&x)[kCount],

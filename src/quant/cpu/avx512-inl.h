@@ -168,9 +168,9 @@ TL_VECTOR void add_groups(Ints (&sum)[kCount], const Bits8* codes,
     }
   }
 }
-// Adds scales, which panel_scale() has made, times groups of four codes less kOffset times those of
-// each row of x, of which part p has the sum sums[c][p].
-TL_VECTOR std::int32_t panel_scale(int scale) { return scale; }
+// Adds scales, which panel_scales() has made, times groups of four codes less kOffset times those
+// of each row of x, of which part p has the sum sums[c][p].
+TL_VECTOR __m128i panel_scales(__m128i scales) { return scales; }
 template <int kMost, int kOffset, int kGroups, int kCount>
 TL_VECTOR void add_scaled_groups(Ints (&sum)[kCount], const Bits8* codes,
                                  const std::int8_t* const (&x)[kCount],

@@ -1,7 +1,7 @@
 // Products of rows with vectors: included after few_rows-inl.h and panel-inl.h, as they are.
 
 // Rows of x from which on unpacking into a panel pays.
-constexpr std::int64_t kManyRows = 4;
+constexpr std::int64_t kManyRows = 5;
 
 // Rows that do not fill a vector go to the portable loops.
 template <class Format>
