@@ -33,7 +33,10 @@ void linear_of(benchmark::State& state, QType type, std::int64_t n, std::int64_t
     benchmark::DoNotOptimize(linear(x, w).memory().data());
     least = std::min(least, Clock::now() - from);
   }
-  state.counters["least us"] = std::chrono::duration<double, std::micro>(least).count();
+  // A label, because counters are printed with too few digits.
+  const auto tenths = std::chrono::duration_cast<std::chrono::nanoseconds>(least).count() / 100;
+  state.SetLabel("least " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
+                 " us");
   const auto products = static_cast<double>(n) * static_cast<double>(k) * static_cast<double>(m);
   state.counters["GB/s"] = benchmark::Counter(static_cast<double>(w.size_bytes()) / 1e9,
                                               benchmark::Counter::kIsIterationInvariantRate);

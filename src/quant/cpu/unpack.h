@@ -15,8 +15,7 @@ struct UnpackedBlock {
 };
 
 template <class Format>
-struct Integers;  // kBlock, kOffset, kMost (of the codes), kMinimum, unpack() and, for all but the
-                  // codes, beside()
+struct Integers;  // kBlock, kOffset, kMost (the largest code), kMinimum and unpack()
 
 template <class Format>
 concept HasIntegers = requires { Integers<Format>::kBlock; };
@@ -41,9 +40,8 @@ template <>
 struct Integers<qb::Q4_0> {
   static constexpr int kBlock = 32, kOffset = 8, kMost = 15;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) { out.d = qb::half(b); }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
+    out.d = qb::half(b);
     fill_codes(out, 32, [&](int e) { return nibble_of(b + 2, e); });
   }
 };
@@ -51,12 +49,9 @@ template <>
 struct Integers<qb::Q4_1> {
   static constexpr int kBlock = 32, kOffset = 0, kMost = 15;
   static constexpr bool kMinimum = true;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
+  static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b);
     out.m = qb::half(b + 2);
-  }
-  static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
     fill_codes(out, 32, [&](int e) { return nibble_of(b + 4, e); });
   }
 };
@@ -64,9 +59,8 @@ template <>
 struct Integers<qb::Q5_0> {
   static constexpr int kBlock = 32, kOffset = 16, kMost = 31;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) { out.d = qb::half(b); }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
+    out.d = qb::half(b);
     fill_codes(out, 32, [&](int e) { return nibble_of(b + 6, e) | bit_of(b + 2, e) << 4; });
   }
 };
@@ -74,12 +68,9 @@ template <>
 struct Integers<qb::Q5_1> {
   static constexpr int kBlock = 32, kOffset = 0, kMost = 31;
   static constexpr bool kMinimum = true;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
+  static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b);
     out.m = qb::half(b + 2);
-  }
-  static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
     fill_codes(out, 32, [&](int e) { return nibble_of(b + 8, e) | bit_of(b + 4, e) << 4; });
   }
 };
@@ -87,9 +78,8 @@ template <>
 struct Integers<qb::Q8_0> {
   static constexpr int kBlock = 32, kOffset = 128, kMost = 255;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) { out.d = qb::half(b); }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
+    out.d = qb::half(b);
     fill_codes(out, 32, [&](int e) { return b[2 + e] ^ 128u; });
   }
 };
@@ -97,9 +87,8 @@ template <>
 struct Integers<qb::IQ4_NL> {
   static constexpr int kBlock = 32, kOffset = 128, kMost = 241;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) { out.d = qb::half(b); }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
+    out.d = qb::half(b);
     fill_codes(out, 32, [&](int e) { return qb::kUneven[nibble_of(b + 2, e)] + 128; });
   }
 };
@@ -109,9 +98,8 @@ template <>
 struct Integers<qb::MXFP4> {
   static constexpr int kBlock = 32, kOffset = 12, kMost = 24;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) { out.d = qb::MXFP4::scale(b[0]); }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
+    out.d = qb::MXFP4::scale(b[0]);
     fill_codes(out, 32, [&](int e) { return kE2M1[nibble_of(b + 1, e)]; });
   }
 };
@@ -120,16 +108,13 @@ template <>
 struct Integers<qb::Q2_K> {
   static constexpr int kBlock = 256, kOffset = 0, kMost = 3;
   static constexpr bool kMinimum = true;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
+  static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b + 80);
     out.m = qb::half(b + 82);
     for (int p = 0; p < 16; ++p) {
       out.scale[p] = b[p] & 15;
       out.minimum[p] = b[p] >> 4;
     }
-  }
-  static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
     fill_codes(out, 256, [&](int e) { return two_bits_of(b + 16, e); });
   }
 };
@@ -137,12 +122,9 @@ template <>
 struct Integers<qb::Q3_K> {
   static constexpr int kBlock = 256, kOffset = 4, kMost = 7;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
+  static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b + 108);
     for (int p = 0; p < 16; ++p) out.scale[p] = qb::Q3_K::scale(b + 96, p);
-  }
-  static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
     fill_codes(out, 256, [&](int e) {
       return two_bits_of(b + 32, e) | (static_cast<qb::Bits32>(b[e & 31] >> (e >> 5)) & 1u) << 2;
     });
@@ -152,7 +134,7 @@ template <>
 struct Integers<qb::Q4_K> {
   static constexpr int kBlock = 256, kOffset = 0, kMost = 15;
   static constexpr bool kMinimum = true;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
+  static void pairs(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b);
     out.m = qb::half(b + 2);
     for (int p = 0; p < 16; ++p) {
@@ -161,7 +143,7 @@ struct Integers<qb::Q4_K> {
     }
   }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
+    pairs(b, out);
     fill_codes(out, 256, [&](int e) {
       return static_cast<qb::Bits32>(b[16 + 32 * (e >> 6) + (e & 31)] >> (e >> 5 & 1) * 4) & 15u;
     });
@@ -171,9 +153,8 @@ template <>
 struct Integers<qb::Q5_K> {
   static constexpr int kBlock = 256, kOffset = 0, kMost = 31;
   static constexpr bool kMinimum = true;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) { Integers<qb::Q4_K>::beside(b, out); }
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
+    Integers<qb::Q4_K>::pairs(b, out);
     fill_codes(out, 256, [&](int e) {
       const auto low =
           static_cast<qb::Bits32>(b[48 + 32 * (e >> 6) + (e & 31)] >> (e >> 5 & 1) * 4);
@@ -185,12 +166,9 @@ template <>
 struct Integers<qb::Q6_K> {
   static constexpr int kBlock = 256, kOffset = 32, kMost = 63;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
+  static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b + 208);
     for (int p = 0; p < 16; ++p) out.scale[p] = qb::signed8(b[192 + p]);
-  }
-  static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
     fill_codes(out, 256, [&](int e) {
       const int side = e >> 7, quarter = e >> 5 & 3, l = e & 31;
       const auto low =
@@ -204,7 +182,7 @@ template <>
 struct Integers<qb::IQ4_XS> {
   static constexpr int kBlock = 256, kOffset = 128, kMost = 241;
   static constexpr bool kMinimum = false;
-  static void beside(const qb::Bits8* b, UnpackedBlock& out) {
+  static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b);
     for (int p = 0; p < 16; ++p) {
       const int group = p >> 1;
@@ -212,9 +190,6 @@ struct Integers<qb::IQ4_XS> {
       const qb::Bits32 high = qb::word16(b + 2) >> 2 * group & 3u;
       out.scale[p] = static_cast<int>(low | high << 4) - 32;
     }
-  }
-  static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
-    beside(b, out);
     fill_codes(out, 256,
                [&](int e) { return qb::kUneven[nibble_of(b + 8 + 16 * (e >> 5), e & 31)] + 128; });
   }
