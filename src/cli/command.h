@@ -15,6 +15,7 @@ namespace tl::cli {
 // What the command line asked for; returns the exit code.
 using Action = std::function<int()>;
 
+void add_convert(CLI::App& app, Action& chosen);
 void add_devices(CLI::App& app, Action& chosen);
 void add_demo(CLI::App& app, Action& chosen);
 void add_demo_memory(CLI::App& demo, Action& chosen);

@@ -95,6 +95,7 @@ int run(std::vector<std::string> arguments) {
   add_devices(app, chosen);
   add_demo(app, chosen);
   add_ops(app, chosen);
+  add_convert(app, chosen);
   add_quantize(app, chosen);
   add_inspect(app, chosen);
 
