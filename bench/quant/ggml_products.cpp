@@ -4,7 +4,7 @@
 //   g++ -O2 -std=c++20 -IGGML/include bench/quant/ggml_products.cpp -o ggml_products \
 //     GGML/build/src/libggml.a GGML/build/src/libggml-cpu.a GGML/build/src/libggml-base.a \
 //     -fopenmp -lpthread -ldl
-//   ggml_products THREADS
+//   ggml_products THREADS [ROWS_OF_X...]
 #include <ggml-alloc.h>
 #include <ggml-backend.h>
 #include <ggml-cpu.h>
@@ -90,7 +90,10 @@ Times seconds_of(ggml_backend_t backend, ggml_type type, int64_t n, int64_t k, i
 int main(int argc, char** argv) {
   ggml_backend_t backend = ggml_backend_cpu_init();
   ggml_backend_cpu_set_n_threads(backend, argc > 1 ? std::atoi(argv[1]) : 2);
-  for (const int64_t m : {1, 512}) {
+  std::vector<int64_t> rows;
+  for (int i = 2; i < argc; ++i) rows.push_back(std::atoi(argv[i]));
+  if (rows.empty()) rows = {1, 512};
+  for (const int64_t m : rows) {
     for (const int64_t n : {4096, 14336}) {
       for (const ggml_type type :
            {GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q6_K, GGML_TYPE_Q8_0}) {

@@ -1,22 +1,20 @@
 #include "quant/cpu/product.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "quant/cpu/dequantize.h"
 #include "quant/cpu/unpack.h"
 #include "quant/formats.h"
+#include "tl/base/error.h"
+#include "tl/base/text.h"
 #include "tl/base/thread_pool.h"
 
 namespace tl::cpu {
 
 namespace {
-
-template <class Format>
-concept HasIntegers = requires { Integers<Format>::kBlock; };
-
-template <class Format>
-using TypeOf = Integers<Format>;
 
 int dot(const qb::Bits8* code, const std::int8_t* x, int count) {
   int sum = 0;
@@ -28,7 +26,7 @@ int dot(const qb::Bits8* code, const std::int8_t* x, int count) {
 template <class Format>
 float add_block(float y, const UnpackedBlock& w, const Activations& x, std::int64_t i,
                 std::int64_t b) {
-  using Type = TypeOf<Format>;
+  using Type = Integers<Format>;
   const std::int8_t* bytes = x.bytes(i) + b * Type::kBlock;
   const float dx = x.scales(i)[b];
   if constexpr (Type::kBlock == 32) {
@@ -93,17 +91,26 @@ void decoded_product(QType type, const std::byte* w, std::int64_t n, std::int64_
 template <class Format>
 void detail::portable_rows(const std::byte* w, std::int64_t first, std::int64_t last,
                            const Activations& x, float* y, std::int64_t n) {
+  constexpr int kSums = Integers<Format>::kBlock == 32 ? kChains : 1;
   const std::int64_t blocks = x.columns() / Format::kElements;
   const auto* weights = reinterpret_cast<const qb::Bits8*>(w);
+  const auto sums = aligned<float>(static_cast<std::size_t>(x.rows()) * kSums);
   UnpackedBlock block = {};
   for (std::int64_t row = first; row < last; ++row) {
     const qb::Bits8* at = weights + row * blocks * Format::kBytes;
-    for (std::int64_t i = 0; i < x.rows(); ++i) y[i * n + row] = 0;
+    std::fill_n(sums.get(), x.rows() * kSums, 0.0f);
     for (std::int64_t b = 0; b < blocks; ++b, at += Format::kBytes) {
       Integers<Format>::unpack(at, block);
       for (std::int64_t i = 0; i < x.rows(); ++i) {
-        y[i * n + row] = add_block<Format>(y[i * n + row], block, x, i, b);
+        float& sum = sums[static_cast<std::size_t>(i * kSums + b % kSums)];
+        sum = add_block<Format>(sum, block, x, i, b);
       }
+    }
+    for (std::int64_t i = 0; i < x.rows(); ++i) {
+      const float* chain = sums.get() + i * kSums;
+      float sum = chain[0];
+      for (int c = 1; c < kSums; ++c) sum += chain[c];
+      y[i * n + row] = sum;
     }
   }
 }
@@ -118,9 +125,38 @@ detail::RowsProduct detail::portable_product(QType type) {
   });
 }
 
+bool has_product_path(ProductPath path) {
+  switch (path) {
+    case ProductPath::Avx512Vnni:
+      return detail::has_vnni();
+    case ProductPath::Avx2:
+      return detail::has_avx2();
+    case ProductPath::Portable:
+      break;
+  }
+  return true;
+}
+
+ProductPath product_path(std::string_view name) {
+  struct Named {
+    std::string_view name;
+    ProductPath path;
+  };
+  static constexpr Named kPaths[] = {{"avx512", ProductPath::Avx512Vnni},
+                                     {"avx2", ProductPath::Avx2},
+                                     {"portable", ProductPath::Portable}};
+  std::string names;
+  for (const Named& each : kPaths) {
+    if (!has_product_path(each.path)) continue;
+    if (name.empty() || each.name == name) return each.path;
+    names.append(names.empty() ? "" : ", ").append(each.name);
+  }
+  throw Error(ErrorKind::BadArgument, "TL_CPU_PRODUCTS", "'", name,
+              "' is no way of this machine: it has ", names);
+}
+
 ProductPath best_product_path() {
-  static const ProductPath best =
-      detail::has_vnni() ? ProductPath::Avx512Vnni : ProductPath::Portable;
+  static const ProductPath best = product_path(environment("TL_CPU_PRODUCTS"));
   return best;
 }
 
@@ -129,10 +165,16 @@ void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, con
   if (n == 0 || m == 0) return;
   detail::RowsProduct rows = detail::portable_product(type);
   if (rows == nullptr || k == 0) return decoded_product(type, w, n, k, x, m, y);
+  if (!has_product_path(path)) {
+    throw Error(ErrorKind::Unsupported, "product", "this machine has no such path");
+  }
   Activations::EncodeBlocks encode = nullptr;
   if (path == ProductPath::Avx512Vnni) {
-    if (const auto better = detail::vnni_product(type)) rows = better;
+    rows = detail::vnni_product(type);
     encode = detail::vnni_encode();
+  } else if (path == ProductPath::Avx2) {
+    rows = detail::avx2_product(type);
+    encode = detail::avx2_encode();
   }
   const Activations bytes(x, m, k, format_of(type).elements, encode);
   // Sixteen rows go together in the widest path.

@@ -2,12 +2,14 @@
 //
 // Where a format's numbers are whole-number codes times scales, the other side is rounded to bytes
 // (activations.h), a block's share of a product is a sum of integers, and these shares are added up
-// in f32, block after block. Integers have no rounding, so every path and every batch size gives
-// the same bits. Other formats are decoded and multiplied in f32.
+// in f32: blocks of 256 one after the other; blocks of 32 in four chains, of every fourth block
+// each, and then the chains in order. Integers have no rounding, so every path and every batch size
+// gives the same bits. Other formats are decoded and multiplied in f32.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "quant/cpu/activations.h"
 #include "tl/quant/format.h"
@@ -15,14 +17,22 @@
 namespace tl::cpu {
 
 // How the integers are added up. Portable is what the compiler makes of plain loops.
-enum class ProductPath : std::uint8_t { Portable, Avx512Vnni };
+enum class ProductPath : std::uint8_t { Portable, Avx2, Avx512Vnni };
 
-// The fastest that this machine has.
+// Whether this machine has it.
+bool has_product_path(ProductPath path);
+// The one with a name: portable, avx2 or avx512; the fastest that this machine has for an empty
+// one. Throws BadArgument for another name, and for a path that this machine does not have.
+ProductPath product_path(std::string_view name);
+// The one that TL_CPU_PRODUCTS names when it is first asked for, else the fastest.
 ProductPath best_product_path();
 
 // y (m, n) = x (m, k) times the transpose of w (n rows of k). k is a whole number of blocks.
 void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
              std::int64_t m, float* y, ProductPath path = best_product_path());
+
+// Sums that the blocks of 32 are added to in turn.
+inline constexpr int kChains = 4;
 
 namespace detail {
 
@@ -34,6 +44,9 @@ RowsProduct portable_product(QType type);
 template <class Format>
 void portable_rows(const std::byte* w, std::int64_t first, std::int64_t last, const Activations& x,
                    float* y, std::int64_t n);
+RowsProduct avx2_product(QType type);
+bool has_avx2();
+Activations::EncodeBlocks avx2_encode();
 RowsProduct vnni_product(QType type);
 bool has_vnni();
 Activations::EncodeBlocks vnni_encode();

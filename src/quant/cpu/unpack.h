@@ -15,7 +15,10 @@ struct UnpackedBlock {
 };
 
 template <class Format>
-struct Integers;  // kBlock, kOffset, kMinimum and unpack()
+struct Integers;  // kBlock, kOffset, kMost (the largest code), kMinimum and unpack()
+
+template <class Format>
+concept HasIntegers = requires { Integers<Format>::kBlock; };
 
 template <class Codes>
 void fill_codes(UnpackedBlock& out, int count, Codes code) {
@@ -35,7 +38,7 @@ inline qb::Bits32 two_bits_of(const qb::Bits8* qs, int e) {
 
 template <>
 struct Integers<qb::Q4_0> {
-  static constexpr int kBlock = 32, kOffset = 8;
+  static constexpr int kBlock = 32, kOffset = 8, kMost = 15;
   static constexpr bool kMinimum = false;
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b);
@@ -44,7 +47,7 @@ struct Integers<qb::Q4_0> {
 };
 template <>
 struct Integers<qb::Q4_1> {
-  static constexpr int kBlock = 32, kOffset = 0;
+  static constexpr int kBlock = 32, kOffset = 0, kMost = 15;
   static constexpr bool kMinimum = true;
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b);
@@ -54,7 +57,7 @@ struct Integers<qb::Q4_1> {
 };
 template <>
 struct Integers<qb::Q5_0> {
-  static constexpr int kBlock = 32, kOffset = 16;
+  static constexpr int kBlock = 32, kOffset = 16, kMost = 31;
   static constexpr bool kMinimum = false;
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b);
@@ -63,7 +66,7 @@ struct Integers<qb::Q5_0> {
 };
 template <>
 struct Integers<qb::Q5_1> {
-  static constexpr int kBlock = 32, kOffset = 0;
+  static constexpr int kBlock = 32, kOffset = 0, kMost = 31;
   static constexpr bool kMinimum = true;
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b);
@@ -73,7 +76,7 @@ struct Integers<qb::Q5_1> {
 };
 template <>
 struct Integers<qb::Q8_0> {
-  static constexpr int kBlock = 32, kOffset = 128;
+  static constexpr int kBlock = 32, kOffset = 128, kMost = 255;
   static constexpr bool kMinimum = false;
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b);
@@ -82,7 +85,7 @@ struct Integers<qb::Q8_0> {
 };
 template <>
 struct Integers<qb::IQ4_NL> {
-  static constexpr int kBlock = 32, kOffset = 128;
+  static constexpr int kBlock = 32, kOffset = 128, kMost = 241;
   static constexpr bool kMinimum = false;
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b);
@@ -93,7 +96,7 @@ struct Integers<qb::IQ4_NL> {
 inline constexpr qb::Bits8 kE2M1[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 template <>
 struct Integers<qb::MXFP4> {
-  static constexpr int kBlock = 32, kOffset = 12;
+  static constexpr int kBlock = 32, kOffset = 12, kMost = 24;
   static constexpr bool kMinimum = false;
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::MXFP4::scale(b[0]);
@@ -103,7 +106,7 @@ struct Integers<qb::MXFP4> {
 
 template <>
 struct Integers<qb::Q2_K> {
-  static constexpr int kBlock = 256, kOffset = 0;
+  static constexpr int kBlock = 256, kOffset = 0, kMost = 3;
   static constexpr bool kMinimum = true;
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b + 80);
@@ -117,7 +120,7 @@ struct Integers<qb::Q2_K> {
 };
 template <>
 struct Integers<qb::Q3_K> {
-  static constexpr int kBlock = 256, kOffset = 4;
+  static constexpr int kBlock = 256, kOffset = 4, kMost = 7;
   static constexpr bool kMinimum = false;
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b + 108);
@@ -129,7 +132,7 @@ struct Integers<qb::Q3_K> {
 };
 template <>
 struct Integers<qb::Q4_K> {
-  static constexpr int kBlock = 256, kOffset = 0;
+  static constexpr int kBlock = 256, kOffset = 0, kMost = 15;
   static constexpr bool kMinimum = true;
   static void pairs(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b);
@@ -148,7 +151,7 @@ struct Integers<qb::Q4_K> {
 };
 template <>
 struct Integers<qb::Q5_K> {
-  static constexpr int kBlock = 256, kOffset = 0;
+  static constexpr int kBlock = 256, kOffset = 0, kMost = 31;
   static constexpr bool kMinimum = true;
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     Integers<qb::Q4_K>::pairs(b, out);
@@ -161,7 +164,7 @@ struct Integers<qb::Q5_K> {
 };
 template <>
 struct Integers<qb::Q6_K> {
-  static constexpr int kBlock = 256, kOffset = 32;
+  static constexpr int kBlock = 256, kOffset = 32, kMost = 63;
   static constexpr bool kMinimum = false;
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b + 208);
@@ -177,7 +180,7 @@ struct Integers<qb::Q6_K> {
 };
 template <>
 struct Integers<qb::IQ4_XS> {
-  static constexpr int kBlock = 256, kOffset = 128;
+  static constexpr int kBlock = 256, kOffset = 128, kMost = 241;
   static constexpr bool kMinimum = false;
   static void unpack(const qb::Bits8* b, UnpackedBlock& out) {
     out.d = qb::half(b);
