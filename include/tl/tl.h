@@ -22,6 +22,7 @@
 #include "tl/model/gguf_value.h"
 #include "tl/model/gguf_writer.h"
 #include "tl/model/quantize.h"
+#include "tl/model/tokenizer.h"
 #include "tl/ops/affine.h"
 #include "tl/ops/attention.h"
 #include "tl/ops/binary.h"

@@ -97,6 +97,7 @@ int run(std::vector<std::string> arguments) {
   add_ops(app, chosen);
   add_quantize(app, chosen);
   add_inspect(app, chosen);
+  add_tokenize(app, chosen);
 
   if (arguments.empty()) {
     fmt::print(stderr, "{}", app.help());
