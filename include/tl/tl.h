@@ -18,6 +18,7 @@
 #include "tl/kernels/quantized.h"
 #include "tl/kernels/reduce.h"
 #include "tl/kernels/sort.h"
+#include "tl/model/chat_template.h"
 #include "tl/model/gguf.h"
 #include "tl/model/gguf_value.h"
 #include "tl/model/gguf_writer.h"

@@ -40,14 +40,16 @@ struct Options {
 std::string read_input() {
   std::string out;
   char buffer[1 << 16];
-  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, stdin)) out.append(buffer, got);
+  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, stdin))
+    out.append(buffer, got);
   if (std::ferror(stdin) != 0) {
     throw Error(ErrorKind::BadFile, "tokenize", "the standard input could not be read");
   }
   return out;
 }
 
-// A piece on one line and in quotes: what a reader could not see is escaped, bytes that are no text too.
+// A piece on one line and in quotes: what a reader could not see is escaped, bytes that are no text
+// too.
 std::string quoted(std::string_view piece) {
   std::string out = "\"";
   while (!piece.empty()) {
@@ -81,13 +83,15 @@ std::vector<TokenId> parse_ids(std::string_view text) {
   const char* at = text.data();
   const char* const end = at + text.size();
   while (true) {
-    at = std::find_if_not(
-        at, end, [](char c) { return std::string_view(" \t\r\n,;[]").find(c) != std::string_view::npos; });
+    at = std::find_if_not(at, end, [](char c) {
+      return std::string_view(" \t\r\n,;[]").find(c) != std::string_view::npos;
+    });
     if (at == end) return ids;
     TokenId id = 0;
     const auto [stop, failed] = std::from_chars(at, end, id);
     if (failed != std::errc()) {
-      const std::string_view word(at, static_cast<std::size_t>(std::min(end - at, std::ptrdiff_t{20})));
+      const std::string_view word(at,
+                                  static_cast<std::size_t>(std::min(end - at, std::ptrdiff_t{20})));
       throw Error(ErrorKind::BadArgument, "tokenize", "there should be a token id at byte ",
                   at - text.data(), ", not ", quoted(word));
     }
@@ -106,7 +110,8 @@ Json to_json(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
       token["piece"] = std::string(piece);
     } else {
       token["bytes"] = Json::array();
-      for (const char c : piece) token["bytes"].push_back(static_cast<unsigned>(static_cast<unsigned char>(c)));
+      for (const char c : piece)
+        token["bytes"].push_back(static_cast<unsigned>(static_cast<unsigned char>(c)));
     }
     token["special"] = tokenizer.is_special(id);
     tokens.push_back(std::move(token));
@@ -114,7 +119,9 @@ Json to_json(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
   return tokens;
 }
 
-std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
 
 int tokenize(const Options& options) {
   const Tokenizer tokenizer = Tokenizer::from_gguf(GgufFile::open(options.model));
@@ -123,17 +130,20 @@ int tokenize(const Options& options) {
   }
   const std::string text = options.has_text ? options.text : read_input();
   if (options.decode) {
-    const std::string out = tokenizer.decode(parse_ids(text), {.special = options.special, .is_start = true});
+    const std::string out =
+        tokenizer.decode(parse_ids(text), {.special = options.special, .is_start = true});
     if (options.json) {
       fmt::print("{}\n", dump(Json{{"text", out}}));
     } else {
-      std::fwrite(out.data(), 1, out.size(), stdout);  // as it is: a text may end without a new line
+      std::fwrite(out.data(), 1, out.size(),
+                  stdout);  // as it is: a text may end without a new line
     }
     return 0;
   }
   if (const std::size_t bad = first_invalid_utf8(text); bad != text.size()) {
-    throw Error(ErrorKind::BadArgument, "tokenize", "the text is not UTF-8: byte ", bad, " is ",
-                fmt::format("0x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(text[bad]))));
+    throw Error(
+        ErrorKind::BadArgument, "tokenize", "the text is not UTF-8: byte ", bad, " is ",
+        fmt::format("0x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(text[bad]))));
   }
   const std::vector<TokenId> ids =
       tokenizer.encode(text, {.add_special = !options.no_bos, .parse_special = options.special});
@@ -157,10 +167,12 @@ int tokenize(const Options& options) {
 
 void add_tokenize(CLI::App& app, Action& chosen) {
   const auto options = std::make_shared<Options>();
-  CLI::App& command = *app.add_subcommand("tokenize", "turn text into a model's token ids, and back");
-  command.add_option("model", options->model, "a GGUF file; the vocabulary alone is enough")->required();
-  CLI::Option* text =
-      command.add_option("-p,--prompt", options->text, "the text (or the ids); else standard input");
+  CLI::App& command =
+      *app.add_subcommand("tokenize", "turn text into a model's token ids, and back");
+  command.add_option("model", options->model, "a GGUF file; the vocabulary alone is enough")
+      ->required();
+  CLI::Option* text = command.add_option("-p,--prompt", options->text,
+                                         "the text (or the ids); else standard input");
   command.add_flag("--decode", options->decode, "from ids to text");
   command.add_flag("--pieces", options->pieces, "a line for each token with what it stands for");
   command.add_flag("--json", options->json, "print it as JSON");

@@ -20,17 +20,20 @@ struct State {
 
   std::unique_ptr<Encoder> make_encoder(const GgufFile& file) const {
     switch (vocabulary.model) {
-      case Model::SentencePiece: return make_sentencepiece(vocabulary);
-      case Model::BytePairs: return make_byte_pairs(vocabulary, file);
-      case Model::Unigram: break;
+      case Model::SentencePiece:
+        return make_sentencepiece(vocabulary);
+      case Model::BytePairs:
+        return make_byte_pairs(vocabulary, file);
+      case Model::Unigram:
+        break;
     }
     return make_unigram(vocabulary, file);
   }
 
   std::size_t index(TokenId id) const {
     if (id < 0 || static_cast<std::size_t>(id) >= vocabulary.size()) {
-      throw Error(ErrorKind::InvalidIndex, "tokenizer", "there is no token ", id, "; the vocabulary has ",
-                  vocabulary.size());
+      throw Error(ErrorKind::InvalidIndex, "tokenizer", "there is no token ", id,
+                  "; the vocabulary has ", vocabulary.size());
     }
     return static_cast<std::size_t>(id);
   }
@@ -79,14 +82,13 @@ std::vector<TokenId> State::encode(std::string_view text, EncodeOptions options)
       after_special = true;
       continue;
     }
-    const bool prefix =
-        v.model == Model::SentencePiece && v.add_space_prefix && after_special;
-    const bool escape = v.escape_whitespaces &&
-                        (v.model == Model::SentencePiece || v.model == Model::BytePairs);
+    const bool prefix = v.model == Model::SentencePiece && v.add_space_prefix && after_special;
+    const bool escape =
+        v.escape_whitespaces && (v.model == Model::SentencePiece || v.model == Model::BytePairs);
     if (escape) {
-      encoder->encode((prefix ? std::string(kEscapedSpace) : std::string()) +
-                          escaped_spaces(fragment.text),
-                      ids);
+      encoder->encode(
+          (prefix ? std::string(kEscapedSpace) : std::string()) + escaped_spaces(fragment.text),
+          ids);
     } else {
       encoder->encode(fragment.text, ids);
     }
@@ -100,13 +102,20 @@ std::vector<TokenId> State::encode(std::string_view text, EncodeOptions options)
 
 std::string_view name(TokenKind kind) noexcept {
   switch (kind) {
-    case TokenKind::Normal: return "normal";
-    case TokenKind::Unknown: return "unknown";
-    case TokenKind::Control: return "control";
-    case TokenKind::UserDefined: return "user-defined";
-    case TokenKind::Unused: return "unused";
-    case TokenKind::Byte: return "byte";
-    case TokenKind::Undefined: break;
+    case TokenKind::Normal:
+      return "normal";
+    case TokenKind::Unknown:
+      return "unknown";
+    case TokenKind::Control:
+      return "control";
+    case TokenKind::UserDefined:
+      return "user-defined";
+    case TokenKind::Unused:
+      return "unused";
+    case TokenKind::Byte:
+      return "byte";
+    case TokenKind::Undefined:
+      break;
   }
   return "undefined";
 }
@@ -160,17 +169,27 @@ std::optional<TokenId> Tokenizer::find(std::string_view text) const {
   return tok::if_any(state_->vocabulary.find(text));
 }
 
-std::optional<TokenId> Tokenizer::bos() const noexcept { return tok::if_any(state_->vocabulary.bos); }
-std::optional<TokenId> Tokenizer::eos() const noexcept { return tok::if_any(state_->vocabulary.eos); }
-std::optional<TokenId> Tokenizer::eot() const noexcept { return tok::if_any(state_->vocabulary.eot); }
+std::optional<TokenId> Tokenizer::bos() const noexcept {
+  return tok::if_any(state_->vocabulary.bos);
+}
+std::optional<TokenId> Tokenizer::eos() const noexcept {
+  return tok::if_any(state_->vocabulary.eos);
+}
+std::optional<TokenId> Tokenizer::eot() const noexcept {
+  return tok::if_any(state_->vocabulary.eot);
+}
 std::optional<TokenId> Tokenizer::unknown() const noexcept {
   return tok::if_any(state_->vocabulary.unknown);
 }
-std::optional<TokenId> Tokenizer::pad() const noexcept { return tok::if_any(state_->vocabulary.pad); }
+std::optional<TokenId> Tokenizer::pad() const noexcept {
+  return tok::if_any(state_->vocabulary.pad);
+}
 std::optional<TokenId> Tokenizer::separator() const noexcept {
   return tok::if_any(state_->vocabulary.separator);
 }
-std::optional<TokenId> Tokenizer::mask() const noexcept { return tok::if_any(state_->vocabulary.mask); }
+std::optional<TokenId> Tokenizer::mask() const noexcept {
+  return tok::if_any(state_->vocabulary.mask);
+}
 
 bool Tokenizer::adds_bos() const noexcept {
   return state_->vocabulary.add_bos && state_->vocabulary.bos != tok::kNoToken;

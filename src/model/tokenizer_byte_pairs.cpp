@@ -1,8 +1,8 @@
-// Byte pairs: a text is cut into words, and in each word the neighbours whose merge has the lowest rank
-// merge first.
+// Byte pairs: a text is cut into words, and in each word the neighbours whose merge has the lowest
+// rank merge first.
 //
-// Merges work on numbers, not on texts: the texts of the merges are numbered, tokens by their ids and the
-// others after them, so that a step is one look into a table.
+// Merges work on numbers, not on texts: the texts of the merges are numbered, tokens by their ids
+// and the others after them, so that a step is one look into a table.
 #include <array>
 #include <cstdint>
 
@@ -51,8 +51,8 @@ class BytePairs final : public Encoder {
  private:
   void read_merges(const GgufFile& file) {
     if (file.find_value(kMerges) == nullptr) {
-      throw Error(ErrorKind::BadFile, "tokenizer", "a vocabulary of byte pairs needs the key ", kMerges,
-                  ", which the file does not have");
+      throw Error(ErrorKind::BadFile, "tokenizer", "a vocabulary of byte pairs needs the key ",
+                  kMerges, ", which the file does not have");
     }
     const auto merges = file.value(kMerges).to_vector<std::string_view>();
     merges_.reserve(merges.size());
@@ -135,11 +135,11 @@ class BytePairs final : public Encoder {
   const Vocabulary& vocabulary_;
   const PreRule& rule_;
   PreTokenizer pre_;
-  TextTable others_;        // texts of merges that are no tokens
-  KeyTable<Merge> merges_;  // by the numbers of both sides
+  TextTable others_;                         // texts of merges that are no tokens
+  KeyTable<Merge> merges_;                   // by the numbers of both sides
   std::array<std::string, 256> characters_;  // by byte: the character that stands for it
   std::array<std::int32_t, 256> symbols_{};  // and its number
-  std::array<TokenId, 256> bytes_{};         // the token of a byte alone; the unknown one where none is
+  std::array<TokenId, 256> bytes_{};  // the token of a byte alone; the unknown one where none is
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The kinds of vocabulary, each a way from text to ids. Texts come without special tokens; what a kind
-// does with spaces at the start of a text was done before.
+// The kinds of vocabulary, each a way from text to ids. Texts come without special tokens; what a
+// kind does with spaces at the start of a text was done before.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Merging of neighbours, as both kinds of pair vocabularies do it: always the best pair, the leftmost of
-// equals, until none is left. A heap keeps it at n log n for a word of n characters.
+// Merging of neighbours, as both kinds of pair vocabularies do it: always the best pair, the
+// leftmost of equals, until none is left. A heap keeps it at n log n for a word of n characters.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,8 @@ class Merger {
   void begin() { symbols.clear(); }
   void add(std::size_t start, std::size_t length, std::int32_t id) {
     const auto index = static_cast<std::int32_t>(symbols.size());
-    symbols.push_back({static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(length), index - 1,
-                       index + 1, id});
+    symbols.push_back({static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(length),
+                       index - 1, index + 1, id});
   }
 
   // `lookup(left, right)` is asked for the Merge of two symbols.

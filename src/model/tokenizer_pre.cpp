@@ -1,6 +1,6 @@
-// The expressions are those of the models' own tokenizer files; where a model's rule cannot be had in one
-// expression that is quick on every text, an equal one is written. White space is Unicode's White_Space
-// everywhere, and letters after an apostrophe are ASCII.
+// The expressions are those of the models' own tokenizer files; where a model's rule cannot be had
+// in one expression that is quick on every text, an equal one is written. White space is Unicode's
+// White_Space everywhere, and letters after an apostrophe are ASCII.
 #include "model/tokenizer_pre.h"
 
 #include "tl/base/error.h"
@@ -48,7 +48,8 @@ constexpr std::string_view kLines = R"([^\n]+|\n+)";
 
 // ---- the passes of each rule
 
-constexpr Cut kDefaultCuts[] = {{R"([\p{P}\$\+<=>\^~\|]+)"}, {kGpt2}, {R"(\p{N}+)"}, {"[0-9][0-9][0-9]"}};
+constexpr Cut kDefaultCuts[] = {
+    {R"([\p{P}\$\+<=>\^~\|]+)"}, {kGpt2}, {R"(\p{N}+)"}, {"[0-9][0-9][0-9]"}};
 constexpr Cut kGpt2Cuts[] = {{kGpt2}};
 constexpr Cut kStarcoderCuts[] = {{kDigit}, {kGpt2}};
 constexpr Cut kLlama3Cuts[] = {{kLlama3}};
@@ -91,12 +92,9 @@ constexpr Cut kGpt4oCuts[] = {{kGpt4o}};
 // Groups of three from the end of a number that no letter follows.
 constexpr Cut kTinyAyaCuts[] = {{R"(\p{Nd}++(?![\p{L}\p{M}\p{N}_]))", true}, {kGpt4o}};
 constexpr Cut kSuperbpeCuts[] = {{R"(\p{N}+)"}, {R"(\p{Nd}+)", true}};
-constexpr Cut kChameleonCuts[] = {{R"(<sentinel:[0-9]+>)"},
-                                  {R"(IMGIMG[A-I]{1,4}Z)"},
-                                  {R"([\t\n]|    |  )"},
-                                  {kDigit},
-                                  {R"([\p{P}!-/:-@\[-`{-~])"},
-                                  {kGpt2}};
+constexpr Cut kChameleonCuts[] = {{R"(<sentinel:[0-9]+>)"},    {R"(IMGIMG[A-I]{1,4}Z)"},
+                                  {R"([\t\n]|    |  )"},       {kDigit},
+                                  {R"([\p{P}!-/:-@\[-`{-~])"}, {kGpt2}};
 constexpr Cut kBailingCuts[] = {
     {R"('(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N})"
      R"(| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)"}};
@@ -146,18 +144,19 @@ constexpr Cut kLineCuts[] = {{kLines}};
 
 using Names = std::string_view;
 constexpr Names kDefaultNames[] = {"default"};
-constexpr Names kGpt2Names[] = {"gpt-2",    "phi-2",      "mpt",        "olmo",     "jais",
-                                "exaone4",  "gigachat",   "mellum",     "a.x-4.0",  "modern-bert",
-                                "jina-es",  "jina-de",    "jina-v2-es", "jina-v2-de",
-                                "trillion", "granite-docling", "roberta-bpe", "jina-v1-en", "jina-v2-code"};
-constexpr Names kStarcoderNames[] = {"starcoder", "refact",     "command-r", "smollm", "codeshell",
-                                     "exaone",    "minerva-7b", "mellum2"};
+constexpr Names kGpt2Names[] = {"gpt-2",       "phi-2",       "mpt",         "olmo",
+                                "jais",        "exaone4",     "gigachat",    "mellum",
+                                "a.x-4.0",     "modern-bert", "jina-es",     "jina-de",
+                                "jina-v2-es",  "jina-v2-de",  "trillion",    "granite-docling",
+                                "roberta-bpe", "jina-v1-en",  "jina-v2-code"};
+constexpr Names kStarcoderNames[] = {"starcoder", "refact", "command-r",  "smollm",
+                                     "codeshell", "exaone", "minerva-7b", "mellum2"};
 constexpr Names kLlama3Names[] = {"llama-bpe", "llama3",   "llama-v3", "falcon3",     "falcon-h1",
                                   "pixtral",   "midm-2.0", "lfm2",     "jina-v5-nano"};
 constexpr Names kDbrxNames[] = {"dbrx", "smaug-bpe"};
 constexpr Names kGlm4Names[] = {"glm4", "chatglm-bpe"};
-constexpr Names kQwen2Names[] = {"qwen2",   "deepseek-r1-qwen", "stablelm2", "megrez", "hunyuan",
-                                 "grok-2",  "solar-open",       "kormo",     "f2llmv2"};
+constexpr Names kQwen2Names[] = {"qwen2",  "deepseek-r1-qwen", "stablelm2", "megrez", "hunyuan",
+                                 "grok-2", "solar-open",       "kormo",     "f2llmv2"};
 constexpr Names kQwen35Names[] = {"qwen35"};
 constexpr Names kDeepseekLlmNames[] = {"deepseek-llm"};
 constexpr Names kDeepseekCoderNames[] = {"deepseek-coder"};
@@ -249,12 +248,15 @@ std::string spelled_out(std::string_view expression) {
 [[noreturn]] void fail(std::string_view what, int code) {
   std::array<PCRE2_UCHAR, 200> text{};
   pcre2_get_error_message(code, text.data(), text.size());
-  throw Error(ErrorKind::Unsupported, kWhere, what, ": ", reinterpret_cast<const char*>(text.data()));
+  throw Error(ErrorKind::Unsupported, kWhere, what, ": ",
+              reinterpret_cast<const char*>(text.data()));
 }
 
 struct FreeMatch {
   void operator()(pcre2_match_data* data) const noexcept { pcre2_match_data_free(data); }
-  void operator()(pcre2_match_context* context) const noexcept { pcre2_match_context_free(context); }
+  void operator()(pcre2_match_context* context) const noexcept {
+    pcre2_match_context_free(context);
+  }
 };
 
 }  // namespace
@@ -295,8 +297,8 @@ struct PreTokenizer::Expression {
     const std::size_t size = end - start;
     std::size_t from = 0;
     while (from < size) {
-      const int found = pcre2_match(code, subject, size, from, PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, match,
-                                    context);
+      const int found = pcre2_match(code, subject, size, from, PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY,
+                                    match, context);
       if (found == PCRE2_ERROR_NOMATCH) break;
       if (found < 0) fail("a text cannot be cut into words", found);
       const PCRE2_SIZE* place = pcre2_get_ovector_pointer(match);
@@ -333,7 +335,8 @@ PreTokenizer::~PreTokenizer() = default;
 
 std::vector<std::size_t> PreTokenizer::split(std::string_view text) const {
   if (text.empty()) return {};
-  const std::unique_ptr<pcre2_match_context, FreeMatch> context(pcre2_match_context_create(nullptr));
+  const std::unique_ptr<pcre2_match_context, FreeMatch> context(
+      pcre2_match_context_create(nullptr));
   const std::unique_ptr<pcre2_match_data, FreeMatch> match(pcre2_match_data_create(1, nullptr));
   if (context == nullptr || match == nullptr) throw std::bad_alloc();
   // Every expression goes over a text a few times at most; what asks for more is an error here.

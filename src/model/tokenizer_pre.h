@@ -1,5 +1,5 @@
-// Pre-tokenizers: the expressions that cut a text into words before byte pairs are merged, by the name in
-// tokenizer.ggml.pre.
+// Pre-tokenizers: the expressions that cut a text into words before byte pairs are merged, by the
+// name in tokenizer.ggml.pre.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,8 @@
 
 namespace tl::tok {
 
-// One pass over the words so far. What the expression finds becomes a word, and so does what lies between.
+// One pass over the words so far. What the expression finds becomes a word, and so does what lies
+// between.
 struct Cut {
   std::string_view expression;
   bool thousands = false;  // then each find is cut into groups of three characters, from its end

@@ -1,5 +1,5 @@
-// SentencePiece pairs: neighbours whose text is a token merge, the token with the highest score first.
-// What is no token in the end is spelled in bytes.
+// SentencePiece pairs: neighbours whose text is a token merge, the token with the highest score
+// first. What is no token in the end is spelled in bytes.
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -47,8 +47,8 @@ class SentencePiece final : public Encoder {
     }
   }
 
-  // Between two characters that are neighbours in no token nothing can merge, so the text is cut there
-  // and the parts are merged one by one; the result is the same.
+  // Between two characters that are neighbours in no token nothing can merge, so the text is cut
+  // there and the parts are merged one by one; the result is the same.
   void encode(std::string_view text, std::vector<TokenId>& ids) const override {
     Merger merger;
     std::uint32_t before = 0;

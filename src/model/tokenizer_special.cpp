@@ -61,8 +61,8 @@ std::vector<Fragment> SpecialTokens::split(std::string_view text, bool control) 
     return fragments;
   }
 
-  // Which bytes are taken, and by which token from where. Tokens come in order of their lengths, so one
-  // that overlaps a taken part without beginning in it reaches it with its last byte.
+  // Which bytes are taken, and by which token from where. Tokens come in order of their lengths, so
+  // one that overlaps a taken part without beginning in it reaches it with its last byte.
   std::vector<bool> taken(text.size(), false);
   std::vector<Candidate> found;
   while (!queue.empty()) {

@@ -19,8 +19,8 @@ class SpecialTokens {
  public:
   explicit SpecialTokens(const Vocabulary& vocabulary);
 
-  // Longer tokens are found before shorter ones, in the whole text; of equal ones the lower id, then the
-  // one further left. Control and unknown tokens are found only with `control`.
+  // Longer tokens are found before shorter ones, in the whole text; of equal ones the lower id,
+  // then the one further left. Control and unknown tokens are found only with `control`.
   std::vector<Fragment> split(std::string_view text, bool control) const;
 
  private:

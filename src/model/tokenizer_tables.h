@@ -72,8 +72,8 @@ class TextTable {
     }
   }
 
-  std::string bytes_;               // all texts one after another
-  std::vector<std::size_t> ends_;   // of each text in bytes_
+  std::string bytes_;                 // all texts one after another
+  std::vector<std::size_t> ends_;     // of each text in bytes_
   std::vector<std::uint32_t> slots_;  // number + 1; 0: nothing
 };
 
@@ -152,7 +152,9 @@ class ByteTrie {
     const Node* next = children_.find(key(node, byte));
     return next == nullptr ? std::nullopt : std::optional<Node>(*next);
   }
-  std::int32_t value(Node node) const noexcept { return values_[node]; }  // kNothing inside of texts
+  std::int32_t value(Node node) const noexcept {
+    return values_[node];
+  }  // kNothing inside of texts
   bool is_empty() const noexcept { return values_.size() == 1 && values_[kRoot] == kNothing; }
 
  private:

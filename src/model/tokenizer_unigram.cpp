@@ -21,7 +21,8 @@ namespace {
 constexpr std::string_view kMap = "tokenizer.ggml.precompiled_charsmap";
 constexpr float kUnknownPenalty = 10;
 
-// The map of texts to their normal forms. Nothing in it is believed: an index outside of it is an error.
+// The map of texts to their normal forms. Nothing in it is believed: an index outside of it is an
+// error.
 class CharacterMap {
  public:
   explicit CharacterMap(const GgufFile& file) {
@@ -40,15 +41,16 @@ class CharacterMap {
              std::uint32_t{bytes[at + 2]} << 16 | std::uint32_t{bytes[at + 3]} << 24;
     };
     if (bytes.size() < 4 || word(0) % 4 != 0 || word(0) > bytes.size() - 4) {
-      throw Error(ErrorKind::BadFile, "tokenizer", kMap, " is damaged: it has ", bytes.size(), " bytes");
+      throw Error(ErrorKind::BadFile, "tokenizer", kMap, " is damaged: it has ", bytes.size(),
+                  " bytes");
     }
     const std::size_t end = 4 + std::size_t{word(0)};
     for (std::size_t at = 4; at < end; at += 4) nodes_.push_back(word(at));
     replacements_.assign(bytes.begin() + static_cast<std::ptrdiff_t>(end), bytes.end());
   }
 
-  // The longest text of the map that `text` begins with, and what takes its place; a length of 0 when
-  // there is none.
+  // The longest text of the map that `text` begins with, and what takes its place; a length of 0
+  // when there is none.
   struct Found {
     std::size_t length = 0;
     std::string_view replacement;
@@ -73,16 +75,17 @@ class CharacterMap {
   static std::uint32_t offset(std::uint32_t unit) { return unit >> 10 << ((unit & 1U << 9) >> 6); }
   std::uint32_t at(std::size_t index) const {
     if (index >= nodes_.size()) {
-      throw Error(ErrorKind::BadFile, "tokenizer", kMap, " is damaged: it leads to entry ", index, " of ",
-                  nodes_.size());
+      throw Error(ErrorKind::BadFile, "tokenizer", kMap, " is damaged: it leads to entry ", index,
+                  " of ", nodes_.size());
     }
     return nodes_[index];
   }
   std::string_view replacement(std::size_t start) const {
-    const std::size_t end = start < replacements_.size() ? replacements_.find('\0', start) : std::string::npos;
+    const std::size_t end =
+        start < replacements_.size() ? replacements_.find('\0', start) : std::string::npos;
     if (end == std::string::npos) {
-      throw Error(ErrorKind::BadFile, "tokenizer", kMap, " is damaged: it leads to byte ", start, " of ",
-                  replacements_.size());
+      throw Error(ErrorKind::BadFile, "tokenizer", kMap, " is damaged: it leads to byte ", start,
+                  " of ", replacements_.size());
     }
     return std::string_view(replacements_).substr(start, end - start);
   }
@@ -93,14 +96,16 @@ class CharacterMap {
 
 class Unigram final : public Encoder {
  public:
-  Unigram(const Vocabulary& vocabulary, const GgufFile& file) : vocabulary_(vocabulary), map_(file) {
+  Unigram(const Vocabulary& vocabulary, const GgufFile& file)
+      : vocabulary_(vocabulary), map_(file) {
     float lowest = std::numeric_limits<float>::max();
     for (std::size_t i = 0; i < vocabulary.size(); ++i) {
       const TokenKind kind = vocabulary.kinds[i];
       const std::string_view text = vocabulary.texts.text(i);
       const auto id = static_cast<TokenId>(i);
       if (kind == TokenKind::Normal) lowest = std::min(lowest, vocabulary.scores[i]);
-      if (kind == TokenKind::Normal || kind == TokenKind::UserDefined || kind == TokenKind::Unused) {
+      if (kind == TokenKind::Normal || kind == TokenKind::UserDefined ||
+          kind == TokenKind::Unused) {
         tokens_.add(text, id);
       }
       if (kind == TokenKind::UserDefined) user_.add(text, id);
@@ -126,8 +131,9 @@ class Unigram final : public Encoder {
         if (id == ByteTrie::kNothing) continue;
         if (i + 1 - at == character) has_character = true;
         const auto index = static_cast<std::size_t>(id);
-        const double score =
-            vocabulary_.kinds[index] == TokenKind::UserDefined ? 0.0 : double{vocabulary_.scores[index]};
+        const double score = vocabulary_.kinds[index] == TokenKind::UserDefined
+                                 ? 0.0
+                                 : double{vocabulary_.scores[index]};
         take(best[i + 1], {best[at].score + score, at, id});
       }
       if (!has_character) {
@@ -139,7 +145,8 @@ class Unigram final : public Encoder {
     bool after_unknown = false;  // several in a row are one
     for (std::size_t end = text.size(); end > 0; end = best[end].start) {
       const bool is_unknown = best[end].token == vocabulary_.unknown;
-      if (!(is_unknown && after_unknown) && best[end].token != kNoToken) ids.push_back(best[end].token);
+      if (!(is_unknown && after_unknown) && best[end].token != kNoToken)
+        ids.push_back(best[end].token);
       after_unknown = is_unknown;
     }
     std::reverse(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end());
@@ -171,7 +178,8 @@ class Unigram final : public Encoder {
         }
         if (!in_word) {
           in_word = true;
-          if ((vocabulary_.add_space_prefix && !has_prefix) || vocabulary_.remove_extra_whitespaces) {
+          if ((vocabulary_.add_space_prefix && !has_prefix) ||
+              vocabulary_.remove_extra_whitespaces) {
             out += space;
             has_prefix = true;
           }

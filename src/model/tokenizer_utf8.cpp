@@ -32,8 +32,8 @@ std::size_t unfinished_tail(std::string_view text) noexcept {
     const char first = text[text.size() - back];
     if ((static_cast<unsigned char>(first) & 0xC0) == 0x80) continue;  // not the first byte
     if (promised_length(first) <= back) return 0;
-    // Can more bytes make it a character? The second byte decides about overlong forms and surrogates;
-    // with any third and fourth what it begins is valid.
+    // Can more bytes make it a character? The second byte decides about overlong forms and
+    // surrogates; with any third and fourth what it begins is valid.
     const auto lead = static_cast<unsigned char>(first);
     if (lead < 0xC2 || lead > 0xF4) return 0;
     std::string whole(text.substr(text.size() - back));

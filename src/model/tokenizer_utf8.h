@@ -9,7 +9,8 @@
 namespace tl::tok {
 
 inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-inline constexpr std::string_view kEscapedSpace = "\xE2\x96\x81";  // U+2581, a space in vocabularies
+inline constexpr std::string_view kEscapedSpace =
+    "\xE2\x96\x81";  // U+2581, a space in vocabularies
 
 // How many bytes the first byte of a character promises; 1 for a byte that cannot begin one.
 inline std::size_t promised_length(char first) noexcept {
@@ -23,8 +24,8 @@ struct CodePoint {
   bool is_valid = false;
 };
 
-// The character at the start of `text`, which is not empty. Bytes that are not UTF-8 are taken one at a
-// time.
+// The character at the start of `text`, which is not empty. Bytes that are not UTF-8 are taken one
+// at a time.
 CodePoint first_code_point(std::string_view text) noexcept;
 
 // How many bytes at the end of `text` are the beginning of a character that may still be completed.

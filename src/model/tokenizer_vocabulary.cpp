@@ -75,7 +75,8 @@ std::vector<float> read_scores(const GgufFile& file, std::size_t tokens) {
     bad_file("tokenizer.ggml.scores has ", scores.size(), " entries for ", tokens, " tokens");
   }
   scores.resize(tokens);
-  const auto bad = std::find_if(scores.begin(), scores.end(), [](float s) { return std::isnan(s); });
+  const auto bad =
+      std::find_if(scores.begin(), scores.end(), [](float s) { return std::isnan(s); });
   if (bad != scores.end()) {
     bad_file("tokenizer.ggml.scores: the score of token ", bad - scores.begin(), " is no number");
   }
@@ -128,7 +129,8 @@ void read_texts(const GgufFile& file, Vocabulary& v) {
     const std::string stand_in = words[i].empty() ? join("[EMPTY_", i, "]") : std::string();
     const std::string_view word = words[i].empty() ? std::string_view(stand_in) : words[i];
     const std::size_t index = v.texts.add(word);
-    if (index != i) bad_file("tokenizer.ggml.tokens: ", index, " and ", i, " are both '", word, "'");
+    if (index != i)
+      bad_file("tokenizer.ggml.tokens: ", index, " and ", i, " are both '", word, "'");
     v.longest = std::max(v.longest, word.size());
   }
 }
@@ -165,21 +167,25 @@ void read_special(const GgufFile& file, Vocabulary& v) {
 }
 
 // Files often do not say which tokens end a turn: they are known by their texts.
-constexpr std::string_view kEndOfTurn[] = {
-    "<|eot_id|>",  "<|im_end|>",      "<|end|>", "<end_of_turn>", "<|endoftext|>",
-    "<EOT>",       "_<EOT>",          "[EOT]",   "<｜end▁of▁sentence｜>",
-    "<|end_of_text|>", "<end_of_utterance>"};
+constexpr std::string_view kEndOfTurn[] = {"<|eot_id|>",
+                                           "<|im_end|>",
+                                           "<|end|>",
+                                           "<end_of_turn>",
+                                           "<|endoftext|>",
+                                           "<EOT>",
+                                           "_<EOT>",
+                                           "[EOT]",
+                                           "<｜end▁of▁sentence｜>",
+                                           "<|end_of_text|>",
+                                           "<end_of_utterance>"};
 constexpr std::string_view kEnds[] = {
-    "<|eot_id|>", "<|im_end|>",      "<|end|>",         "<|return|>",
-    "<|call|>",   "<|flush|>",       "<|calls|>",       "<end_of_turn>",
-    "</s>",       "<|endoftext|>",   "<|eom_id|>",      "<EOT>",
-    "_<EOT>",     "[EOT]",           "[EOS]",           "<|end_of_text|>",
-    "<eos>",      "<end_of_utterance>", "<turn|>",      "<|tool_response>",
+    "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>",
+    "<end_of_turn>", "</s>", "<|endoftext|>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]",
+    "<|end_of_text|>", "<eos>", "<end_of_utterance>", "<turn|>", "<|tool_response>",
     "<｜end▁of▁sentence｜>", "[e~[",
     // of the tasks that fill a gap: padding, the name of a repository, the next file
-    "<|fim_pad|>", "<fim-pad>",      "<fim_pad>",       "<PAD>",
-    "[PAD]",      "<|fim_repo|>",    "<|repo_name|>",   "<fim-repo>",
-    "<REPO>",     "<reponame>",      "<|file_sep|>"};
+    "<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]", "<|fim_repo|>", "<|repo_name|>",
+    "<fim-repo>", "<REPO>", "<reponame>", "<|file_sep|>"};
 // These are shown although they are control tokens: the answer's form is made of them.
 constexpr std::string_view kShown[] = {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"};
 
@@ -268,8 +274,8 @@ std::optional<unsigned char> named_byte(std::string_view text) {
   for (const char c : text.substr(3, 2)) {
     const auto digit = static_cast<unsigned char>(c);
     if (std::isxdigit(digit) == 0) return std::nullopt;
-    value = 16 * value + static_cast<unsigned>(std::isdigit(digit) != 0 ? digit - '0'
-                                                                        : (digit | 0x20) - 'a' + 10);
+    value = 16 * value + static_cast<unsigned>(
+                             std::isdigit(digit) != 0 ? digit - '0' : (digit | 0x20) - 'a' + 10);
   }
   return static_cast<unsigned char>(value);
 }
@@ -301,8 +307,8 @@ std::string from_byte_characters(std::string_view text) {
   return out;
 }
 
-// The kind as the file has it decides: a token that only looks like a control token still stands for its
-// own text.
+// The kind as the file has it decides: a token that only looks like a control token still stands
+// for its own text.
 void make_pieces(Vocabulary& v) {
   for (std::size_t i = 0; i < v.size(); ++i) {
     const std::string_view text = v.texts.text(i);

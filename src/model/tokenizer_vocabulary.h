@@ -20,8 +20,8 @@ inline constexpr TokenId kNoToken = -1;
 
 enum class Model : std::uint8_t { SentencePiece, BytePairs, Unigram };
 
-// A token may be several of these at once: a token that ends a turn is a control token, whatever else the
-// file calls it.
+// A token may be several of these at once: a token that ends a turn is a control token, whatever
+// else the file calls it.
 enum Attribute : std::uint16_t {
   Unknown = 1,
   Unused = 2,
@@ -43,7 +43,7 @@ struct Vocabulary {
   TextTable texts;   // by id; every text is there once
   TextTable pieces;  // by id: the bytes each stands for
   std::vector<float> scores;
-  std::vector<TokenKind> kinds;            // as the file has them
+  std::vector<TokenKind> kinds;           // as the file has them
   std::vector<std::uint16_t> attributes;  // sums of Attribute
   std::size_t longest = 0;                // bytes of the longest text
 
@@ -54,7 +54,7 @@ struct Vocabulary {
   bool add_bos = false, add_eos = false;
   bool add_space_prefix = false;
   bool remove_extra_whitespaces = false;
-  bool escape_whitespaces = true;            // spaces are U+2581 in the texts
+  bool escape_whitespaces = true;  // spaces are U+2581 in the texts
 
   std::vector<std::string> warnings;
 
@@ -69,7 +69,8 @@ struct Vocabulary {
 
 Vocabulary read_vocabulary(const GgufFile& file);
 
-// The character that stands for a byte in byte-level vocabularies, and the byte a character stands for.
+// The character that stands for a byte in byte-level vocabularies, and the byte a character stands
+// for.
 std::uint32_t character_of_byte(unsigned char byte) noexcept;
 std::optional<unsigned char> byte_of_character(std::uint32_t character) noexcept;
 

@@ -4,12 +4,12 @@
 //   const std::vector<TokenId> ids = tokenizer.encode("Hello");
 //   tokenizer.decode(ids);  // "Hello"
 //
-// Three kinds of vocabulary are known, by tokenizer.ggml.model: "llama" (SentencePiece pairs by score),
-// "gpt2" and "gemma4" (byte pairs by rank, cut first by expressions that tokenizer.ggml.pre names) and
-// "t5" (unigram). Anything else is Unsupported with the names that are known.
+// Three kinds of vocabulary are known, by tokenizer.ggml.model: "llama" (SentencePiece pairs by
+// score), "gpt2" and "gemma4" (byte pairs by rank, cut first by expressions that tokenizer.ggml.pre
+// names) and "t5" (unigram). Anything else is Unsupported with the names that are known.
 //
-// Text is UTF-8. Bytes that are none do not fail: "llama" has a token for every byte and keeps them, the
-// others see U+FFFD for each. docs/tokenizers.md has the rules and where they come from.
+// Text is UTF-8. Bytes that are none do not fail: "llama" has a token for every byte and keeps
+// them, the others see U+FFFD for each. docs/tokenizers.md has the rules and where they come from.
 #pragma once
 
 #include <cstddef>
@@ -50,32 +50,32 @@ struct EncodeOptions {
 
 struct DecodeOptions {
   bool special = false;  // show control and unknown tokens too
-  // The ids begin a text: the space that encode() put before it is dropped. Not so for an answer that
-  // goes on after a prompt.
+  // The ids begin a text: the space that encode() put before it is dropped. Not so for an answer
+  // that goes on after a prompt.
   bool is_start = true;
 };
 
 // A handle: copies share the vocabulary. Safe to use from several threads.
 class Tokenizer {
  public:
-  // Keeps nothing of the file. Throws BadFile for a vocabulary that is missing, damaged or at odds with
-  // itself, Unsupported for a kind that is not known.
+  // Keeps nothing of the file. Throws BadFile for a vocabulary that is missing, damaged or at odds
+  // with itself, Unsupported for a kind that is not known.
   static Tokenizer from_gguf(const GgufFile& file);
 
   // ---- text and ids
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options = {}) const;
-  // A prompt that a chat template wrote: control tokens are read, and the first token is added only where
-  // the text does not begin with it.
+  // A prompt that a chat template wrote: control tokens are read, and the first token is added only
+  // where the text does not begin with it.
   std::vector<TokenId> encode_prompt(std::string_view text) const;
-  // The bytes of the ids one after another; exact, so they need not be UTF-8 when the ids are not of a
-  // text. Throws InvalidIndex for an id that is not in the vocabulary.
+  // The bytes of the ids one after another; exact, so they need not be UTF-8 when the ids are not
+  // of a text. Throws InvalidIndex for an id that is not in the vocabulary.
   std::string decode(std::span<const TokenId> ids, DecodeOptions options = {}) const;
 
   // ---- the vocabulary
   std::size_t size() const noexcept;
-  std::string_view model() const noexcept;  // tokenizer.ggml.model
-  std::string_view pre() const noexcept;    // tokenizer.ggml.pre, "default" where there is none
-  std::string_view text(TokenId id) const;  // as the file has it: "▁the", "Ġthe"
+  std::string_view model() const noexcept;   // tokenizer.ggml.model
+  std::string_view pre() const noexcept;     // tokenizer.ggml.pre, "default" where there is none
+  std::string_view text(TokenId id) const;   // as the file has it: "▁the", "Ġthe"
   std::string_view piece(TokenId id) const;  // the bytes it stands for: " the"
   TokenKind kind(TokenId id) const;
   float score(TokenId id) const;
@@ -83,9 +83,9 @@ class Tokenizer {
   std::optional<TokenId> find(std::string_view text) const;
 
   // ---- special tokens; nothing where the vocabulary has none
-  std::optional<TokenId> bos() const noexcept;      // begins a text
-  std::optional<TokenId> eos() const noexcept;      // ends a text
-  std::optional<TokenId> eot() const noexcept;      // ends a turn of a chat
+  std::optional<TokenId> bos() const noexcept;  // begins a text
+  std::optional<TokenId> eos() const noexcept;  // ends a text
+  std::optional<TokenId> eot() const noexcept;  // ends a turn of a chat
   std::optional<TokenId> unknown() const noexcept;
   std::optional<TokenId> pad() const noexcept;
   std::optional<TokenId> separator() const noexcept;
@@ -105,11 +105,13 @@ class Tokenizer {
   std::shared_ptr<const tok::State> state_;
 };
 
-// Ids one at a time into text that can be shown at once: a character is given out when its last byte is
-// there, never in parts. All text given out is valid UTF-8; bytes that cannot be part of it are U+FFFD.
+// Ids one at a time into text that can be shown at once: a character is given out when its last
+// byte is there, never in parts. All text given out is valid UTF-8; bytes that cannot be part of it
+// are U+FFFD.
 class TextStream {
  public:
-  explicit TextStream(Tokenizer tokenizer, DecodeOptions options = {.special = false, .is_start = false});
+  explicit TextStream(Tokenizer tokenizer,
+                      DecodeOptions options = {.special = false, .is_start = false});
 
   std::string push(TokenId id);  // what is complete now; often empty for parts of a character
   std::string flush();           // what is left, when no more ids come; the stream begins anew
