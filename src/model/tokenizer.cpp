@@ -143,7 +143,10 @@ std::string Tokenizer::decode(std::span<const TokenId> ids, DecodeOptions option
     const std::string_view text = piece(id);
     const bool is_hidden = is_special(id);
     if (is_hidden && !options.special) continue;
-    out += text.substr(at_start && !is_hidden && text.starts_with(' ') ? 1 : 0);
+    // No space goes before a token that stands in the text as it is.
+    const bool is_text =
+        !state_->vocabulary.has(id, tok::Control | tok::Unknown | tok::UserDefined);
+    out += text.substr(at_start && is_text && text.starts_with(' ') ? 1 : 0);
     if (!is_hidden) at_start = false;
   }
   return out;

@@ -69,7 +69,7 @@ class SentencePiece final : public Encoder {
     return std::uint64_t{left} << 32 | right;
   }
   static std::string_view character_at(std::string_view text, std::size_t at) {
-    return text.substr(at, promised_length(text[at]));
+    return text.substr(at, first_code_point(text.substr(at)).length);
   }
 
   void finish(std::string_view text, Merger& merger, std::vector<TokenId>& ids) const {

@@ -10,8 +10,8 @@
 namespace tl::jinja {
 
 struct Limits {
-  std::uint64_t steps =
-      50'000'000;  // evaluations, loop rounds, comparisons; 64 bytes looked at are one
+  // Evaluations, loop rounds, comparisons; 64 bytes looked at are one.
+  std::uint64_t steps = 20'000'000;
   std::uint64_t bytes = 256ULL << 20;  // of all texts and lists made, kept or not
   std::size_t depth = 400;             // evaluations inside of each other
   std::size_t value_depth = 100;       // lists in lists

@@ -101,6 +101,29 @@ class Evaluator {
   Value filter_input_;  // what a filter without a value of its own works on
 };
 
+// Counts how deep evaluations are inside of each other.
+class Evaluator::Level {
+ public:
+  explicit Level(Evaluator& evaluator) : evaluator_(evaluator) {
+    evaluator.budget().step();
+    const std::size_t most = evaluator.budget().limits().depth;
+    if (++evaluator.depth_ > most) {
+      --evaluator.depth_;
+      fail("evaluations are nested more than ", most, " deep");
+    }
+  }
+  ~Level() { --evaluator_.depth_; }
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+
+ private:
+  Evaluator& evaluator_;
+};
+
+// The same failure with its place in the template, unless it has one already.
+[[noreturn]] void rethrow_at(const Error& error, Place place);
+[[noreturn]] void undefined_error(const Value& value);
+
 // Methods of texts, lists and dicts; Undefined where there is none of that name.
 Value find_method(Heap& heap, const Value& value, std::string_view name);
 // namespace, range, raise_exception and the others.

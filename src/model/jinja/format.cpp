@@ -39,14 +39,13 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
-std::string with_thousands(std::string digits) {
+void add_thousands(std::string& digits) {
   const std::size_t start = digits.starts_with('-') || digits.starts_with('+') ? 1 : 0;
   const std::size_t end = std::min(digits.find('.'), digits.size());
   for (std::size_t at = end; at > start + 3;) {
     at -= 3;
     digits.insert(at, ",");
   }
-  return digits;
 }
 
 std::string number_text(const Spec& spec, const Value& value) {
@@ -122,7 +121,7 @@ void append_formatted(Evaluator& evaluator, std::string& out, const Spec& spec,
     if (spec.plus) text.insert(0, "+");
     if (spec.space && !spec.plus) text.insert(0, " ");
   }
-  if (spec.thousands) text = with_thousands(std::move(text));
+  if (spec.thousands) add_thousands(text);
   append_padded(evaluator, out, spec, std::move(text), is_number);
 }
 
