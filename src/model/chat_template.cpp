@@ -40,6 +40,22 @@ jinja::Value message_value(jinja::Heap& heap, const ChatMessage& message) {
   return out;
 }
 
+// A template may use more the more it is given: its source is not trusted, the chat is.
+jinja::Limits limits_for(std::size_t input_bytes) {
+  jinja::Limits limits;
+  limits.steps += 16 * input_bytes;
+  limits.bytes += 64 * input_bytes;
+  return limits;
+}
+
+std::size_t size_of(const ChatInput& input) {
+  std::size_t size = input.tools.size() + input.variables.size();
+  for (const ChatMessage& message : input.messages) {
+    size += message.content.size() + message.more.size();
+  }
+  return size;
+}
+
 jinja::Evaluator::Clock clock_of(std::optional<std::int64_t> now) {
   return [now] { return now ? static_cast<std::time_t>(*now) : std::time(nullptr); };
 }
@@ -103,7 +119,7 @@ std::span<const std::string_view> ChatTemplate::builtin_names() noexcept {
 }
 
 std::string ChatTemplate::render(const ChatInput& input) const {
-  jinja::Heap heap{jinja::Limits{}};
+  jinja::Heap heap(limits_for(size_of(input)));
   jinja::Evaluator evaluator(heap, clock_of(input.now));
   std::vector<jinja::Value> messages;
   for (const ChatMessage& message : input.messages)
@@ -122,7 +138,7 @@ std::string ChatTemplate::render(const ChatInput& input) const {
 }
 
 std::string ChatTemplate::render_json(std::string_view names) const {
-  jinja::Heap heap{jinja::Limits{}};
+  jinja::Heap heap(limits_for(names.size()));
   jinja::Evaluator evaluator(heap, clock_of(std::nullopt));
   define_members(evaluator, parse_object(heap, names, "what templates may ask for"));
   return evaluator.render(state_->body);

@@ -87,7 +87,7 @@ class BytePairs final : public Encoder {
 
   // A word that is a token is taken whole where the rule says so.
   TokenId whole(std::string_view word, std::string& encoded) const {
-    const bool lines = rule_.raw && word.find_first_not_of('\n') == std::string_view::npos;
+    const bool lines = rule_.whole_lines && word.find_first_not_of('\n') == std::string_view::npos;
     if (!rule_.ignore_merges && !lines) return kNoToken;
     if (rule_.raw) return vocabulary_.find(word);
     if (word.size() > vocabulary_.longest) return kNoToken;

@@ -212,7 +212,11 @@ constexpr PreRule kRules[] = {
     {.names = kYoutuNames, .cuts = kYoutuCuts, .ignore_merges = true},
     {.names = kMinicpm5Names, .cuts = kMinicpm5Cuts, .ignore_merges = true},
     {.names = kJais2Names, .cuts = kJais2Cuts},
-    {.names = kGemma4Names, .cuts = kLineCuts, .raw = true, .escape_whitespaces = true},
+    {.names = kGemma4Names,
+     .cuts = kLineCuts,
+     .raw = true,
+     .escape_whitespaces = true,
+     .whole_lines = true},
     {.names = kSarvamNames, .cuts = kLineCuts, .raw = true, .escape_whitespaces = true},
 };
 

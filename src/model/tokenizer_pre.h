@@ -27,6 +27,7 @@ struct PreRule {
   bool no_bos = false;              // there is no customary bos
   bool raw = false;                 // texts are UTF-8, and bytes are tokens <0x0A>
   bool escape_whitespaces = false;  // spaces are U+2581
+  bool whole_lines = false;         // new lines that are a token together are that token
 };
 
 std::span<const PreRule> pre_rules() noexcept;

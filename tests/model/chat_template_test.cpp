@@ -244,6 +244,14 @@ TEST(ChatTemplates, RefuseWhatIsNotJson) {
                [&] { chat.render(input); });
 }
 
+// What a template may use grows with what it is given.
+TEST(ChatTemplates, LongChatsAreNotHostile) {
+  ChatInput input;
+  for (int i = 0; i < 500; ++i) input.messages.push_back({"user", std::string(40'000, 'x')});
+  const std::string text = ChatTemplate::builtin("llama3").render(input);
+  EXPECT_GT(text.size(), 500U * 40'000U);
+}
+
 TEST(ChatTemplates, ContentThatIsNoTextIsKept) {
   const ChatTemplate chat =
       ChatTemplate::parse("{{ messages[0].content | trim | length }}{{ messages[0].content }}");

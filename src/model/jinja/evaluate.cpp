@@ -320,8 +320,7 @@ Value Evaluator::slice(const Expr& expr) {
   }
   const std::int64_t step = parts[2].value_or(1);
   if (step == 0) fail("a slice cannot go in steps of zero");
-  std::vector<Value> items = items_of(heap_, value);
-  const auto size = static_cast<std::int64_t>(items.size());
+  const auto size = static_cast<std::int64_t>(length_of(budget(), value));
   const auto clamped = [&](std::optional<std::int64_t> at, std::int64_t otherwise) {
     if (!at) return otherwise;
     const std::int64_t from_start = *at < 0 ? (*at < -size ? -1 : *at + size) : *at;
@@ -330,6 +329,14 @@ Value Evaluator::slice(const Expr& expr) {
   };
   const std::int64_t start = clamped(parts[0], step > 0 ? 0 : size - 1);
   const std::int64_t stop = clamped(parts[1], step > 0 ? size : -1);
+  if (value.is_string() && step == 1) {  // a view: long texts are cut often
+    const std::string_view text = value.string();
+    if (start >= stop) return Value("");
+    const std::size_t from = character_offset(text, static_cast<std::size_t>(start));
+    const std::string_view rest = text.substr(from);
+    return Value(rest.substr(0, character_offset(rest, static_cast<std::size_t>(stop - start))));
+  }
+  const std::vector<Value> items = items_of(heap_, value);
   std::vector<Value> taken;
   for (std::int64_t i = start; step > 0 ? i < stop : i > stop;) {
     taken.push_back(items[static_cast<std::size_t>(i)]);

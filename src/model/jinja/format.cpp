@@ -55,6 +55,7 @@ std::string number_text(const Spec& spec, const Value& value) {
   const char type = spec.type;
   const int precision = spec.precision < 0 ? 6 : std::min(spec.precision, 100);
   if (type == 'd' || type == 'i' || type == 'x' || type == 'X' || type == 'o') {
+    if (!std::isfinite(value.real())) fail("the format '", type, "' needs a whole number");
     const auto whole = value.is_whole()
                            ? value.integer()
                            : static_cast<std::int64_t>(std::clamp(value.real(), -9e18, 9e18));

@@ -98,9 +98,9 @@ class Lexer {
     const char second = source_[tag + 1];
     const char sign = tag + 2 < source_.size() ? source_[tag + 2] : ' ';
     add_data(tag, sign, second != '{');
-    at_ = tag + 2;
     const bool has_sign = sign == '-' || sign == '+';
     if (second == '#') {
+      at_ = tag + (has_sign ? 3 : 2);
       comment();
       return;
     }
@@ -139,7 +139,6 @@ class Lexer {
   void comment() {
     const std::size_t end = source_.find("#}", at_);
     if (end == std::string_view::npos) wrong("the comment has no end '#}'");
-    // A sign of the beginning may be the one of the end: {#-#}.
     const char sign =
         end > at_ && (source_[end - 1] == '-' || source_[end - 1] == '+') ? source_[end - 1] : 0;
     at_ = end + 2;
