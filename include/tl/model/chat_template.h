@@ -30,7 +30,7 @@ struct ChatMessage {
   std::string content;
   // Other members as a JSON object: {"tool_calls": [...]}, {"name": "f", "tool_call_id": "1"}. One
   // that is called "content" takes the place of the content above: null, or a list of parts.
-  std::string more = {};
+  std::string more = {};  // NOLINT(readability-redundant-member-init): {"user", "Hi"} is enough
 };
 
 struct ChatInput {

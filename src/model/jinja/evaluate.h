@@ -64,8 +64,7 @@ class Evaluator {
   std::string_view text(const Value& value) { return text_of(heap_, value); }
   Value binary(std::string_view op, const Value& a, const Value& b);
   // A macro's body with its arguments, as a text.
-  Value call_macro(const Stmt& macro, Scope* scope, const Arguments& arguments,
-                   const Value& caller);
+  Value call_macro(const Stmt& macro, Scope* scope, const Arguments& given, const Value& caller);
 
  private:
   enum class Flow { On, Break, Continue };

@@ -140,7 +140,7 @@ class Lexer {
     const std::size_t end = source_.find("#}", at_);
     if (end == std::string_view::npos) wrong("the comment has no end '#}'");
     const char sign =
-        end > at_ && (source_[end - 1] == '-' || source_[end - 1] == '+') ? source_[end - 1] : 0;
+        end > at_ && (source_[end - 1] == '-' || source_[end - 1] == '+') ? source_[end - 1] : '\0';
     at_ = end + 2;
     after_block(sign);
   }
@@ -168,7 +168,7 @@ class Lexer {
       skip_blanks();
       if (!skip("endraw")) continue;
       skip_blanks();
-      const char last = next_is("-%}") ? '-' : next_is("+%}") ? '+' : 0;
+      const char last = next_is("-%}") ? '-' : next_is("+%}") ? '+' : '\0';
       if (last == 0 && !next_is("%}")) continue;
       const std::size_t end = at_ + (last == 0 ? 2 : 3);
       at_ = start;

@@ -14,7 +14,9 @@ class Macro final : public Function {
   Value call(Evaluator& evaluator, const Arguments& arguments) override {
     return evaluator.call_macro(stmt_, scope_, arguments, caller);
   }
-  std::string_view name() const override { return stmt_.text.empty() ? "caller" : stmt_.text; }
+  std::string_view name() const override {
+    return stmt_.text.empty() ? std::string_view("caller") : std::string_view(stmt_.text);
+  }
 
   Value caller;  // for the time of a call block
 

@@ -21,7 +21,7 @@ std::vector<std::string_view> characters(std::string_view text);
 bool is_space(std::uint32_t code_point) noexcept;
 enum class Side { Left, Right, Both };
 std::string_view strip(std::string_view text, Side side);
-std::string_view strip(std::string_view text, Side side, std::string_view characters);
+std::string_view strip(std::string_view text, Side side, std::string_view set);
 std::vector<std::string_view> split_lines(std::string_view text);
 
 // Letters of the Latin, Greek and Cyrillic alphabets have cases.
