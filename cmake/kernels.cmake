@@ -20,6 +20,8 @@ set(TL_KERNEL_MODULES
     indexing
     matmul
     norm
+    quant_matrix
+    quant_vector
     quantized
     reduce
     sort
@@ -38,7 +40,9 @@ set(TL_KERNEL_HEADERS
     gpu_host.h
     gpu_ids.h
     gpu_matmul.h
+    gpu_mma.h
     gpu_order.h
+    gpu_quant.h
     gpu_reduce.h
     gpu_sort.h
     gpu_types.h
@@ -46,6 +50,7 @@ set(TL_KERNEL_HEADERS
     quant_blocks.h
     quant_encode.h
     quant_grids.h
+    quant_words.h
     random_numbers.h
     row_math.h
     tl/base/float_bits.h

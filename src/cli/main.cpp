@@ -95,8 +95,10 @@ int run(std::vector<std::string> arguments) {
   add_devices(app, chosen);
   add_demo(app, chosen);
   add_ops(app, chosen);
+  add_convert(app, chosen);
   add_quantize(app, chosen);
   add_inspect(app, chosen);
+  add_load(app, chosen);
   add_tokenize(app, chosen);
 
   if (arguments.empty()) {

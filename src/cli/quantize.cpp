@@ -1,9 +1,7 @@
 // `tl quantize`: a model file with smaller numbers.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -23,39 +21,16 @@ struct Options {
   bool dry_run = false;
 };
 
-// One line that is written over on a terminal, and nothing elsewhere.
-class Progress {
- public:
-  explicit Progress(std::size_t tensors)
-      : tensors_(tensors), is_shown_(isatty(STDERR_FILENO) == 1) {}
-  ~Progress() {
-    if (is_shown_) fmt::print(stderr, "\r\033[K");
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void at(std::size_t index, const GgufTensorInfo& tensor, QType to) const {
-    if (!is_shown_) return;
-    fmt::print(stderr, "\r\033[K[{}/{}] {} {} to {}", index + 1, tensors_, tensor.name,
-               name(tensor.known_type()), name(to));
-    std::fflush(stderr);
-  }
-
- private:
-  std::size_t tensors_;
-  bool is_shown_;
-};
-
 int quantize(const Options& options) {
   const QuantRecipe& recipe = find_quant_recipe(options.recipe);
   const GgufFile file = GgufFile::open(options.from);
   QuantizeResult result;
   {
-    const Progress progress(file.tensors().size());
+    StatusLine line;
     QuantizeOptions how{
         .requantize = options.requantize, .dry_run = options.dry_run, .progress = {}};
     how.progress = [&](std::size_t index, const GgufTensorInfo& tensor, QType to) {
-      progress.at(index, tensor, to);
+      line.show_tensor(index, file.tensors().size(), tensor.name, tensor.known_type(), to);
     };
     result = quantize_gguf(file, options.to, recipe, how);
   }

@@ -8,9 +8,9 @@
 //
 // A kernel is `GPU_KERNEL void name(...)` at the start of a line (the build finds it by that
 // spelling). Blocks have at most GPU_THREADS threads; a file that launches larger ones defines it
-// before including this header. GPU_LEAST_BLOCKS, where defined, is how many of them a processor of
-// NVIDIA's must have room for: without it ptxas aims for a number of its own, and spills a register
-// or two to reach it.
+// before including this header, or GPU_WARPS, when it counts in warps. GPU_LEAST_BLOCKS, where
+// defined, is how many of them a processor of NVIDIA's must have room for: without it ptxas aims
+// for a number of its own, and spills a register or two to reach it.
 #pragma once
 
 #if defined(GPU_HOST_WARP)
@@ -23,7 +23,15 @@
 #error "gpu.h is for kernels: nvcc, NVRTC, clang -x hip, hipRTC, or -DGPU_HOST_WARP=32|64"
 #endif
 
-#ifndef GPU_THREADS
+#if defined(GPU_WARPS)
+#if defined(GPU_SIMULATED)
+#define GPU_THREADS (GPU_WARPS * GPU_HOST_WARP)
+#elif defined(__GFX9__)
+#define GPU_THREADS (GPU_WARPS * 64)
+#else
+#define GPU_THREADS (GPU_WARPS * 32)
+#endif
+#elif !defined(GPU_THREADS)
 #define GPU_THREADS 256
 #endif
 

@@ -20,8 +20,9 @@ namespace tl {
 namespace {
 
 constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
-    "affine", "binary", "cast",    "conv",  "fill",   "indexing",  "quantized",
-    "reduce", "sort",   "ternary", "unary", "matmul", "attention", "norm"};
+    "affine",    "binary", "cast",         "conv",        "fill",  "indexing",
+    "quantized", "reduce", "sort",         "ternary",     "unary", "matmul",
+    "attention", "norm",   "quant_vector", "quant_matrix"};
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
@@ -45,6 +46,10 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kNormViews;
     case ModuleId::Quantized:
       return kernels::kQuantizedViews;
+    case ModuleId::QuantMatrix:
+      return kernels::kQuantMatrixViews;
+    case ModuleId::QuantVector:
+      return kernels::kQuantVectorViews;
     case ModuleId::Reduce:
       return kernels::kReduceViews;
     case ModuleId::Sort:

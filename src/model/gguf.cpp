@@ -1,6 +1,7 @@
 #include "tl/model/gguf.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -248,6 +249,33 @@ std::span<const std::byte> GgufFile::bytes(const GgufTensorInfo& tensor) const {
   throw Error(ErrorKind::BadArgument, "gguf", "tensor ", gguf::Quoted{tensor.name},
               " is not of the file ", state_->paths[0]);
 }
+
+void GgufFile::read(const GgufTensorInfo& tensor, std::uint64_t offset,
+                    std::span<std::byte> to) const {
+  const std::span<const std::byte> all = bytes(tensor);
+  if (offset > all.size() || to.size() > all.size() - offset) {
+    throw Error(ErrorKind::BadArgument, "gguf", "bytes ", offset, " to ", offset, " + ", to.size(),
+                " are outside tensor ", gguf::Quoted{tensor.name}, " of ", all.size());
+  }
+  if (to.empty()) return;
+  if (!is_mapped()) {
+    std::memcpy(to.data(), all.data() + offset, to.size());
+    return;
+  }
+  try {
+    state_->maps[tensor.part].file.read(tensor.offset + offset, to);
+  } catch (const Error& error) {
+    throw Error(error.kind, state_->paths[tensor.part], "tensor ", gguf::Quoted{tensor.name}, ": ",
+                error.what());
+  }
+}
+
+void GgufFile::prefetch(const GgufTensorInfo& tensor) const {
+  const std::uint64_t size = bytes(tensor).size();
+  state_->maps[tensor.part].file.prefetch(tensor.offset, size);
+}
+
+bool GgufFile::is_mapped() const noexcept { return !state_->maps[0].file.path().empty(); }
 
 std::uint64_t GgufFile::parameters() const noexcept { return state_->parameters; }
 std::uint64_t GgufFile::tensor_bytes() const noexcept { return state_->tensor_bytes; }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <system_error>
 
+#include "model/quant_plan.h"
 #include "tl/base/error.h"
 #include "tl/model/gguf_writer.h"
 #include "tl/quant/qtensor.h"
@@ -54,11 +55,10 @@ enum class Role : std::uint8_t {
   Other
 };
 
-Role role_of(const GgufTensorInfo& tensor) {
-  const std::string_view name = tensor.name;
+Role role_of(std::string_view name, const Shape& shape) {
   const auto is = [&](std::string_view end) { return name.ends_with(end); };
   // Small or touchy: norms, routers, positions, kinds of tokens.
-  if (tensor.shape.size() < 2 || !is("weight") || is("_norm.weight") || is("ffn_gate_inp.weight") ||
+  if (shape.size() < 2 || !is("weight") || is("_norm.weight") || is("ffn_gate_inp.weight") ||
       name == "position_embd.weight" || name == "token_types.weight") {
     return Role::Kept;
   }
@@ -87,15 +87,8 @@ bool needs_more_bits(std::int64_t layer, std::int64_t layers) {
   return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
 }
 
-// What of a model decides about types.
-struct Model {
-  std::int64_t layers = 0, experts = 0, heads_per_value = 1;
-  bool is_tied = false;  // the embedding is the output too
-  bool is_large = false;
-};
-
-Model model_of(const GgufFile& file) {
-  Model model;
+QuantModel model_of(const GgufFile& file) {
+  QuantModel model;
   const std::string prefix = file.get_or<std::string>("general.architecture", "") + ".";
   const auto number = [&](std::string_view key) {
     return file.get_or<std::int64_t>(prefix + std::string(key), 0);
@@ -113,7 +106,8 @@ Model model_of(const GgufFile& file) {
   return model;
 }
 
-QType wanted_type(const QuantRecipe& recipe, const Model& model, Role role, std::int64_t layer) {
+QType wanted_type(const QuantRecipe& recipe, const QuantModel& model, Role role,
+                  std::int64_t layer) {
   const std::string_view name = recipe.name;
   const auto is = [&](auto... names) { return ((name == std::string_view(names)) || ...); };
   const QType base = recipe.base;
@@ -194,25 +188,32 @@ bool is_float_type(QType type) {
   return dtype && is_float(*dtype);
 }
 
-// All rows of a tensor in another type, a few at a time.
-void convert(std::span<const std::byte> bytes, const Shape& shape, QType from, QType to,
-             const GgufWriter::Sink& sink) {
+}  // namespace
+
+QType planned_type(const QuantRecipe& recipe, const QuantModel& model, std::string_view name,
+                   const Shape& shape, QType now) {
+  const Role role = role_of(name, shape);
+  if (role == Role::Kept || (is_plain(now) && !is_float_type(now))) return now;
+  const QType wanted = wanted_type(recipe, model, role, layer_of(name));
+  return fitting_type(wanted, shape[shape.size() - 1]);
+}
+
+void convert_rows(const RowReader& read, std::int64_t rows, std::int64_t columns, QType from,
+                  QType to, const GgufWriter::Sink& sink) {
   constexpr std::int64_t kElements = 1 << 22;
-  const std::int64_t columns = shape[shape.size() - 1];
-  const std::int64_t rows = columns == 0 ? 0 : element_count(kWhere, shape) / columns;
-  const std::size_t row_bytes = q_bytes(kWhere, from, 1, columns);
   const std::int64_t together =
       std::max<std::int64_t>(1, kElements / std::max<std::int64_t>(columns, 1));
   for (std::int64_t row = 0; row < rows; row += together) {
     const std::int64_t count = std::min(together, rows - row);
-    const auto part = bytes.subspan(static_cast<std::size_t>(row) * row_bytes,
-                                    static_cast<std::size_t>(count) * row_bytes);
-    const Tensor values = QTensor::from_blocks(part, from, {count, columns}).dequantize();
-    sink(QTensor::quantize(values, to).to_blocks());
+    const std::span<const std::byte> part = read(row, count);
+    if (from == to) {
+      sink(part);
+    } else {
+      const Tensor values = QTensor::from_blocks(part, from, {count, columns}).dequantize();
+      sink(QTensor::quantize(values, to).to_blocks());
+    }
   }
 }
-
-}  // namespace
 
 std::span<const QuantRecipe> quant_recipes() { return kRecipes; }
 
@@ -230,17 +231,10 @@ const QuantRecipe& find_quant_recipe(std::string_view name) {
 }
 
 std::vector<QType> quant_types(const GgufFile& file, const QuantRecipe& recipe) {
-  const Model model = model_of(file);
+  const QuantModel model = model_of(file);
   std::vector<QType> types;
   for (const GgufTensorInfo& tensor : file.tensors()) {
-    const QType now = tensor.known_type();
-    const Role role = role_of(tensor);
-    if (role == Role::Kept || (is_plain(now) && !is_float_type(now))) {
-      types.push_back(now);
-      continue;
-    }
-    const QType wanted = wanted_type(recipe, model, role, layer_of(tensor.name));
-    types.push_back(fitting_type(wanted, tensor.shape[tensor.shape.size() - 1]));
+    types.push_back(planned_type(recipe, model, tensor.name, tensor.shape, tensor.known_type()));
   }
   return types;
 }
@@ -288,15 +282,17 @@ QuantizeResult quantize_gguf(const GgufFile& file, const std::string& to, const 
     result.bytes_before += tensor.size_bytes();
     result.bytes_after += q_bytes(kWhere, type, rows, columns);
     result.changed += type != from ? 1 : 0;
+    const std::size_t row_bytes =
+        rows == 0 ? 0 : tensor.size_bytes() / static_cast<std::uint64_t>(rows);
     writer.add_tensor(tensor.name, tensor.shape, type,
-                      [&, i, from, type](const GgufWriter::Sink& sink) {
+                      [&, i, rows, columns, row_bytes, from, type](const GgufWriter::Sink& sink) {
                         if (options.progress) options.progress(i, tensors[i], type);
                         const std::span<const std::byte> bytes = file.bytes(tensors[i]);
-                        if (type == from) {
-                          sink(bytes);
-                        } else {
-                          convert(bytes, tensors[i].shape, from, type, sink);
-                        }
+                        const auto read = [&](std::int64_t first, std::int64_t count) {
+                          return bytes.subspan(static_cast<std::size_t>(first) * row_bytes,
+                                               static_cast<std::size_t>(count) * row_bytes);
+                        };
+                        convert_rows(read, rows, columns, from, type, sink);
                       });
   }
   if (!options.dry_run) writer.write(to);

@@ -9,6 +9,7 @@
 #include "quant/cpu/product.h"
 #include "quant/cpu/quantize.h"
 #include "quant/gpu/blocks.h"
+#include "quant/gpu/product.h"
 #include "tl/base/error.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/indexing.h"
@@ -208,6 +209,17 @@ Tensor linear(const Tensor& x, const QTensor& weight) {
                    out.count() / n, out.write<float>(stream));
     }
     return to_dtype(out, x.dtype());
+  }
+  if (!is_plain(weight.type()) && k > 0 && n > 0 && x.count() > 0) {
+    const gpu::ProductShape sizes{n, k, x.count() / k};
+    const auto path = gpu::product_path(x.device(), weight.type(), weight.memory(), sizes);
+    if (path) {
+      const bool small = x.dtype() == DType::F16 || x.dtype() == DType::BF16;
+      const Tensor from = contiguous(small ? x : to_dtype(x, DType::F32));
+      Tensor out = Tensor::uninitialized(shape, from.dtype(), x.device());
+      gpu::product(*path, weight.type(), weight.memory(), sizes, from, out);
+      return to_dtype(out, x.dtype());
+    }
   }
   // Decoded in pieces that a cache may hold, so that no whole matrix ever is.
   constexpr std::int64_t kPiece = 1 << 22;

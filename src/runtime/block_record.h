@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "runtime/device_state.h"
@@ -18,7 +19,8 @@ namespace tl {
 class Pool;
 
 // One record serves a chunk of a segment all its life: free in a list, taken as a block, held after
-// its last owner.
+// its last owner. Records are deleted with their pool alone, so that a weak handle can always look
+// at one. A mapped block has a record and no chunk.
 //
 // Order between streams. A block belongs to its home stream, and work there needs no bookkeeping:
 // that is the common case and costs one load. Work on another stream is noted: the stream of the
@@ -32,7 +34,8 @@ struct Block final : BlockHeader, Chunk {
   StreamState* home = nullptr;    // counted while taken or held
   DeviceState* device = nullptr;  // counted while taken; null for pinned host memory
   Label label;
-  bool large = false;  // which of the two free lists of a stream it belongs to
+  std::shared_ptr<const void> keeper;  // of a mapped block: what holds its bytes
+  bool large = false;                  // which of the two free lists of a stream it belongs to
 
   Block* next_live = nullptr;  // the pool's list of taken blocks
   Block* previous_live = nullptr;

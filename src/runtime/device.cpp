@@ -191,6 +191,10 @@ std::uint64_t Device::take_random(std::uint64_t count) const noexcept {
 
 PoolStatistics Device::pool() const { return context().pool().statistics(); }
 PoolStatistics Device::pinned_pool() const { return context().host_pool().statistics(); }
+void Device::reserve(std::span<const std::uint64_t> sizes) const {
+  context().pool().reserve(sizes, *stream().state());
+}
+
 std::uint64_t Device::trim() const {
   drain_parked(context());
   return context().pool().trim() + context().host_pool().trim();

@@ -35,6 +35,13 @@ std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) {
   return (bytes + step - 1) / step * step;
 }
 
+// Sizes that do not overflow when they are rounded up.
+void expect_possible(std::uint64_t bytes) {
+  if (bytes > std::numeric_limits<std::uint64_t>::max() - 2 * kMediumSegment) {
+    throw Error(ErrorKind::Overflow, "allocate", bytes, " bytes is more than any device has");
+  }
+}
+
 std::uint64_t next_serial() noexcept {
   static std::atomic<std::uint64_t> serial{0};
   return serial.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -220,10 +227,78 @@ void Pool::throw_out_of_memory(std::uint64_t bytes) {
 
 // ---- take and give back
 
-BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* device, Label label) {
-  if (bytes > std::numeric_limits<std::uint64_t>::max() - 2 * kMediumSegment) {
-    throw Error(ErrorKind::Overflow, "allocate", bytes, " bytes is more than any device has");
+void Pool::add_live(Block& block) noexcept {
+  block.previous_live = nullptr;
+  block.next_live = live_;
+  if (live_ != nullptr) live_->previous_live = &block;
+  live_ = &block;
+}
+
+void Pool::remove_live(Block& block) noexcept {
+  if (block.next_live != nullptr) block.next_live->previous_live = block.previous_live;
+  if (block.previous_live != nullptr) {
+    block.previous_live->next_live = block.next_live;
+  } else {
+    live_ = block.next_live;
   }
+}
+
+void Pool::reserve(std::span<const std::uint64_t> sizes, StreamState& home) {
+  std::uint64_t size = 0;
+  for (const std::uint64_t bytes : sizes) {
+    expect_possible(bytes);
+    const std::uint64_t rounded = round_up(bytes, SegmentList::kGranularity);
+    if (rounded <= kSmall) continue;
+    if (__builtin_add_overflow(size, rounded, &size)) {
+      throw Error(ErrorKind::Overflow, "allocate", "blocks of more than 2^64 bytes");
+    }
+  }
+  if (size == 0) return;
+  expect_possible(size);
+  context_.require_alive("allocate");
+  {
+    const std::lock_guard lock(mutex_);
+    if (held_ != nullptr) collect_held(false);
+    SegmentList& list = (one_order_ ? own_lists_ : home.free_memory)[1];
+    if (Chunk* chunk = list.take(size); chunk != nullptr) {
+      list.add(chunk);
+    } else {
+      reserve_records(1);
+      const CurrentContext current(context_);
+      Block* segment = new_segment(size, /*large=*/true);
+      segment->home = &home;
+      put_free(*segment);
+    }
+  }
+  context_.release_deferred_streams();
+}
+
+BlockHeader* Pool::wrap(std::span<const std::byte> bytes, std::shared_ptr<const void> keeper,
+                        StreamState& home, DeviceState* device, Label label) {
+  Block* block = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    reserve_records(1);
+    block = new_record();
+    block->bytes = bytes.size();
+    block->label = label;
+    ++statistics_.mapped_blocks;
+    statistics_.mapped_bytes += bytes.size();
+    add_live(*block);
+  }
+  block->address = const_cast<std::byte*>(bytes.data());  // frozen: never written
+  block->serial = next_serial();
+  block->keeper = std::move(keeper);
+  block->home = &home;
+  home.add();
+  block->device = device;
+  device->add();
+  block->references.store(BlockHeader::kOwner | BlockHeader::kFrozen, std::memory_order_release);
+  return block;
+}
+
+BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* device, Label label) {
+  expect_possible(bytes);
   context_.require_alive("allocate");
   Block* block = nullptr;
   {
@@ -256,10 +331,7 @@ BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* dev
       ++statistics_.live_blocks;
       statistics_.live_bytes += bytes;
       statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.live_bytes);
-      block->previous_live = nullptr;
-      block->next_live = live_;
-      if (live_ != nullptr) live_->previous_live = block;
-      live_ = block;
+      add_live(*block);
     }
   }
   context_.release_deferred_streams();
@@ -268,7 +340,8 @@ BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* dev
   home.add();
   block->device = device;
   if (device != nullptr) device->add();
-  block->references.store(BlockHeader::kOwner, std::memory_order_relaxed);
+  // Release: a weak handle of an earlier block in this record may look at it from now on.
+  block->references.store(BlockHeader::kOwner, std::memory_order_release);
 #if defined(TL_STRESS)
   // Fresh memory must not be relied on: give it a value that no one mistakes for a result.
   if (bytes != 0) {
@@ -296,22 +369,23 @@ void Pool::give_back(Block& block) noexcept {
   StreamState* home = block.home;
   DeviceState* device = block.device;
   block.device = nullptr;
+  const std::shared_ptr<const void> keeper = std::move(block.keeper);  // goes outside the lock
   bool still_home = false;
   {
     const std::lock_guard lock(mutex_);
     if (block.bytes == 0) {
+      drop_record(block);
+    } else if (keeper != nullptr) {
+      --statistics_.mapped_blocks;
+      statistics_.mapped_bytes -= block.bytes;
+      remove_live(block);
       drop_record(block);
     } else {
       --statistics_.live_blocks;
       statistics_.live_bytes -= block.bytes;
       ++statistics_.returns;
       taken_capacity_ -= block.capacity;
-      if (block.next_live != nullptr) block.next_live->previous_live = block.previous_live;
-      if (block.previous_live != nullptr) {
-        block.previous_live->next_live = block.next_live;
-      } else {
-        live_ = block.next_live;
-      }
+      remove_live(block);
       if (one_order_) TL_HIDE_MEMORY(block.start, block.capacity);
       if (block.pending_count != 0) {
         statistics_.held_bytes += block.capacity;

@@ -14,8 +14,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "runtime/block_record.h"
@@ -39,7 +42,15 @@ class Pool {
   // (pinned memory).
   BlockHeader* take(std::uint64_t bytes, StreamState& home, DeviceState* device, Label label);
 
+  // A frozen block for bytes that are not the pool's. Counted apart.
+  BlockHeader* wrap(std::span<const std::byte> bytes, std::shared_ptr<const void> keeper,
+                    StreamState& home, DeviceState* device, Label label);
+
   void give_back(Block& block) noexcept;
+
+  // Takes a segment from the driver that is as large as the large ones of these blocks together,
+  // unless a free chunk is. Small blocks share segments anyway. Throws OutOfMemory, Overflow.
+  void reserve(std::span<const std::uint64_t> sizes, StreamState& home);
 
   // Returns everything free to the driver, after waiting for the work that still uses it. Bytes
   // returned.
@@ -63,6 +74,8 @@ class Pool {
   Block* new_segment(std::uint64_t bytes, bool large);
   driver::Status ask_driver(std::byte** start, std::uint64_t bytes);
   void return_to_driver(Block& chunk) noexcept;
+  void add_live(Block& block) noexcept;
+  void remove_live(Block& block) noexcept;
   void split(Block& chunk, std::uint64_t bytes) noexcept;
   void put_free(Block& chunk) noexcept;
   void collect_held(bool wait) noexcept;

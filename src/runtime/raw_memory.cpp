@@ -46,6 +46,20 @@ RawMemory::RawMemory(const Device& device, std::uint64_t bytes, Label label)
       data_(block_->address),
       bytes_(bytes) {}
 
+RawMemory RawMemory::mapped(std::shared_ptr<const void> keeper, std::span<const std::byte> bytes,
+                            Label label) {
+  const Device cpu = Device::cpu();
+  if (bytes.empty()) return {cpu, 0, label};
+  if (keeper == nullptr) {
+    throw Error(ErrorKind::BadArgument, "mapped memory", "nothing keeps the ", bytes.size(),
+                " bytes there");
+  }
+  BlockRef block = BlockRef::adopt(cpu.context().pool().wrap(
+      bytes, std::move(keeper), *cpu.stream().state(), cpu.state(), label));
+  std::byte* data = block->address;
+  return {std::move(block), data, bytes.size()};
+}
+
 Device RawMemory::device() const { return block_ ? Device(record(block_).device) : Device::cpu(); }
 
 DeviceLocation RawMemory::location() const noexcept {

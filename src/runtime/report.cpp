@@ -30,7 +30,7 @@ MemoryReport memory_report() {
 
 bool MemoryReport::everything_returned() const noexcept {
   return std::all_of(devices.begin(), devices.end(), [](const DeviceMemoryReport& d) {
-    return d.device.live_blocks == 0 && d.pinned.live_blocks == 0;
+    return d.device.live_blocks == 0 && d.device.mapped_blocks == 0 && d.pinned.live_blocks == 0;
   });
 }
 
@@ -43,6 +43,10 @@ std::string MemoryReport::text() const {
                 format_bytes(s.peak_bytes), ", pooled ", format_bytes(s.pooled_bytes), "; ",
                 format_count(s.allocations), " taken (", format_count(s.hits), " from the pool), ",
                 format_count(s.returns), " returned\n");
+    if (s.mapped_blocks != 0) {
+      out += join("  mapped: ", format_bytes(s.mapped_bytes), " in ", format_count(s.mapped_blocks),
+                  s.mapped_blocks == 1 ? " block\n" : " blocks\n");
+    }
     if (d.pinned.allocations != 0) {
       out += join("  pinned host memory: ", format_bytes(d.pinned.live_bytes), " live, peak ",
                   format_bytes(d.pinned.peak_bytes), ", pooled ",

@@ -39,7 +39,8 @@ void forget_uses(Block& block) noexcept {
 }  // namespace
 
 void note_use(Block& block, StreamState& stream, Access access) {
-  if (block.bytes == 0) return;
+  // Mapped bytes are never written, and the CPU reads them at the call.
+  if (block.bytes == 0 || block.keeper != nullptr) return;
   if (&stream == block.home && !block.foreign.load(std::memory_order_acquire)) return;
 
   const std::lock_guard lock(block.use_mutex);

@@ -100,12 +100,15 @@ DType Safetensors::dtype(std::string_view name) const {
   return files::loaded_dtype(stored_type(name, entry(name)));
 }
 
+std::span<const std::byte> Safetensors::bytes(std::string_view name) const {
+  const Entry& found = entry(name);
+  return state_->files[found.file].bytes.subspan(found.begin, found.end - found.begin);
+}
+
 Tensor Safetensors::load(std::string_view name, const Device& device) const {
   const Entry& found = entry(name);
-  const State::File& file = state_->files[found.file];
-  return files::make_tensor(join(file.path, ": tensor '", name, "'"), stored_type(name, found),
-                            false, file.bytes.subspan(found.begin, found.end - found.begin),
-                            found.shape, device);
+  return files::make_tensor(join(state_->files[found.file].path, ": tensor '", name, "'"),
+                            stored_type(name, found), false, bytes(name), found.shape, device);
 }
 
 NamedTensors Safetensors::load_all(const Device& device) const {

@@ -4,14 +4,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "tl/base/error.h"
 
@@ -110,6 +114,49 @@ TEST_F(MappedFileTest, ReplacedFileKeepsItsOldBytes) {
   const MappedFile file(path);
   fs::rename(write("b", "new"), path);
   EXPECT_EQ(text_of(file), "old");
+}
+
+TEST_F(MappedFileTest, ReadsBytesOfTheFileThatWasOpened) {
+  const std::string path = write("a", "0123456789");
+  const MappedFile file(path);
+  fs::rename(write("b", "new"), path);
+  std::string some(4, ' ');
+  file.read(3, std::as_writable_bytes(std::span(some)));
+  EXPECT_EQ(some, "3456");
+  file.read(10, {});
+  file.prefetch(0, 10);
+  file.prefetch(5, ~std::uint64_t{0});
+  file.prefetch(11, 1);
+  MappedFile().prefetch(0, 1);
+}
+
+TEST_F(MappedFileTest, ReadingOutsideIsRefused) {
+  const MappedFile file(write("a", "0123456789"));
+  std::array<std::byte, 4> some{};
+  for (const std::uint64_t offset : {std::uint64_t{7}, std::uint64_t{11}, ~std::uint64_t{0}}) {
+    try {
+      file.read(offset, some);
+      ADD_FAILURE() << "read at " << offset;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind, ErrorKind::BadArgument) << error.what();
+    }
+  }
+}
+
+TEST_F(MappedFileTest, AFileThatBecameShorterIsAnErrorAndNoSignal) {
+  const std::string path = write("a", std::string(100'000, 'x'));
+  const MappedFile file(path);
+  fs::resize_file(path, 50'000);
+  std::vector<std::byte> all(100'000);
+  try {
+    file.read(0, all);
+    ADD_FAILURE() << "read what is gone";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind, ErrorKind::BadFile);
+    EXPECT_EQ(std::string(error.what()), "map file: '" + path +
+                                             "' had 100000 bytes when it was opened and ends at "
+                                             "byte 50000 now");
+  }
 }
 
 TEST_F(MappedFileTest, MissingFileNamesPathAndReason) {

@@ -353,6 +353,169 @@ class Quantize(unittest.TestCase):
             self.assertIn(message, result.stderr)
 
 
+class Convert(unittest.TestCase):
+    """A checkpoint with one layer, converted as a person would."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        os.mkdir(self.path("tiny-model"))
+        self.config = {"architectures": ["LlamaForCausalLM"], "hidden_size": 32, "intermediate_size": 64,
+                       "num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 1, "vocab_size": 4,
+                       "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0}
+        self.write("config.json", json.dumps(self.config))
+        self.write("tokenizer.json", json.dumps({
+            "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]},
+            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+            "added_tokens": [{"id": 3, "content": "<s>", "special": True}]}))
+        shapes = {"model.embed_tokens": (4, 32), "model.norm": (32,), "lm_head": (4, 32)}
+        layer = {"input_layernorm": (32,), "post_attention_layernorm": (32,), "self_attn.q_proj": (32, 32),
+                 "self_attn.k_proj": (16, 32), "self_attn.v_proj": (16, 32), "self_attn.o_proj": (32, 32),
+                 "mlp.gate_proj": (64, 32), "mlp.up_proj": (64, 32), "mlp.down_proj": (32, 64)}
+        shapes.update({f"model.layers.0.{name}": shape for name, shape in layer.items()})
+        header, at = {}, 0
+        for name, shape in shapes.items():
+            size = 2 * shape[0] * (shape[1] if len(shape) > 1 else 1)
+            header[f"{name}.weight"] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + size]}
+            at += size
+        text = json.dumps(header).encode()
+        with open(self.path("tiny-model/model.safetensors"), "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text + b"\0\x3f" * (at // 2))  # all 0.5
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, text):
+        with open(self.path(f"tiny-model/{name}"), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def test_a_folder_becomes_a_model_that_can_be_inspected(self):
+        result = run("convert", self.path("tiny-model"), "-o", self.path("out.gguf"), "--outtype", "q8_0")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("out.gguf: llama, Q8_0, 12 tensors, 9,568 parameters, 4 tokens, ", result.stdout)
+        found = json.loads(run("inspect", "--json", self.path("out.gguf")).stdout)
+        self.assertEqual({each["type"] for each in found["tensors"]}, {"F32", "Q8_0"})
+        self.assertIn("Tiny Model", json.dumps(found))
+
+    def test_without_a_name_it_goes_beside_the_checkpoint(self):
+        result = run("convert", self.path("tiny-model/model.safetensors"))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertTrue(os.path.exists(self.path("tiny-model/Tiny-Model-BF16.gguf")))
+        again = run("convert", self.path("tiny-model"))  # replaces it
+        self.assertEqual(again.returncode, 0, again.stderr)
+        result = run("convert", ".", "--type", "F32", "--split-max-size", "8K", "--name", "x",
+                     cwd=self.path("tiny-model"))
+        self.assertIn("/x-F32-00001-of-", result.stdout)
+
+    def test_says_what_it_would_do_and_what_someone_should_know(self):
+        self.write("config.json", json.dumps({**self.config, "sliding_window": 64}))
+        result = run("convert", self.path("tiny-model"), "-o", self.path("out.gguf"), "--dry-run")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("nothing was written", result.stdout)
+        self.assertIn("tl: note: ", result.stderr)
+        self.assertIn("sliding window of 64 tokens is left out", result.stderr)
+        self.assertFalse(os.path.exists(self.path("out.gguf")))
+
+    def test_failures_are_one_line_and_leave_nothing(self):
+        out = ["-o", self.path("out.gguf")]
+        for change, arguments, message in (
+                ({}, [self.path("none"), *out], "there is no such file or folder"),
+                ({}, [self.path("tiny-model"), *out, "--type", "Q9"], "there is no recipe 'Q9'"),
+                ({}, [self.path("tiny-model"), *out, "--split-max-size", "much"], "much"),
+                ({"architectures": ["GPT2LMHeadModel"]}, [self.path("tiny-model"), *out],
+                 "'GPT2LMHeadModel' cannot be converted; known are LlamaForCausalLM"),
+                ({"hidden_size": None}, [self.path("tiny-model"), *out], "there is no key 'hidden_size'"),
+                ({"num_hidden_layers": 2}, [self.path("tiny-model"), *out],
+                 "tensor 'model.layers.1.input_layernorm.weight' is in none")):
+            self.write("config.json", json.dumps({**self.config, **change}))
+            result = run("convert", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertEqual(result.stderr.count("\n"), 1)
+            self.assertIn(message, result.stderr)
+            self.assertEqual(os.listdir(self.folder.name), ["tiny-model"])
+
+
+MAKE_MODEL = os.path.join(os.path.dirname(__file__), "../../tools/make_model.py")
+SMALL = ["--layers", "2", "--width", "256", "--vocabulary", "512", "--feed-forward", "512", "--heads", "4",
+         "--kv-heads", "2", "--drawn", "5000"]
+
+
+class Load(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.model = os.path.join(cls.folder.name, "m.gguf")
+        subprocess.run([sys.executable, MAKE_MODEL, *SMALL, cls.model], check=True, capture_output=True)
+
+    def load(self, *arguments, env=None):
+        result = run("load", self.model, "--json", "--check", *arguments, env=env)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return json.loads(result.stdout)
+
+    def test_the_made_model_is_a_llama(self):
+        data = json.loads(run("inspect", "--json", self.model).stdout)
+        keys = {each["key"]: each["value"] for each in data["metadata"]}
+        self.assertEqual(keys["general.architecture"], "llama")
+        self.assertEqual(keys["llama.attention.head_count_kv"], 2)
+        shapes = {each["name"]: each["shape"] for each in data["tensors"]}
+        self.assertEqual(len(shapes), 2 * 9 + 3)
+        self.assertEqual(shapes["blk.1.attn_k.weight"], [128, 256])
+        self.assertEqual(shapes["blk.0.ffn_down.weight"], [256, 512])
+        self.assertEqual(shapes["token_embd.weight"], [512, 256])
+
+    def test_shapes_that_cannot_be_are_refused(self):
+        for arguments in (["--heads", "3"], ["--layers", "0"], ["--kv-heads", "3"]):
+            result = subprocess.run([sys.executable, MAKE_MODEL, *SMALL, *arguments, "x.gguf"], capture_output=True)
+            self.assertEqual(result.returncode, 2, arguments)
+
+    def test_the_cpu_uses_the_file_where_it_is(self):
+        once = self.load("--device", "cpu")["runs"][0]
+        self.assertEqual((once["tensors"], once["blocks"], once["mapped_bytes"]), (21, 0, once["bytes"]))
+        copied = self.load("--device", "cpu", "--copy")["runs"][0]
+        self.assertEqual((copied["blocks"], copied["blocks_returned"], copied["mapped_bytes"]), (21, 21, 0))
+        self.assertEqual(copied["device_bytes"], once["bytes"])
+
+    def test_a_gpu_gets_and_gives_back_every_byte(self):
+        for vendor, device in (("cuda", "cuda:0"), ("rocm", "rocm:0")):
+            data = self.load("--device", device, "--times", "2", "--threads", "3", env=simulated(vendor))
+            self.assertEqual((data["device"], len(data["runs"])), (device, 2))
+            for each in data["runs"]:
+                self.assertEqual((each["blocks"], each["blocks_returned"]), (21, 21))
+                self.assertEqual(each["device_bytes"], each["bytes"])
+                self.assertGreaterEqual(each["trimmed_bytes"], each["driver_bytes"])
+                self.assertLessEqual(each["pinned_bytes"], 32 << 20)
+                self.assertTrue(each["checked"])
+
+    def test_people_read_what_it_did(self):
+        result = run("load", self.model, "--device", "cpu", "--copy", "--check")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for text in ("21 tensors to cpu", "GB/s", "every byte is as in the file", "21 of 21 blocks came back"):
+            self.assertIn(text, result.stdout)
+
+    def test_a_terminal_sees_how_far_it_is(self):
+        mine, theirs = os.openpty()
+        try:
+            result = subprocess.run([TL, "load", self.model, "--device", "cpu", "--copy"], stdout=subprocess.DEVNULL,
+                                    stderr=theirs, timeout=120, check=False)
+            shown = os.read(mine, 1 << 16).decode()
+        finally:
+            os.close(mine)
+            os.close(theirs)
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(shown, r"^\r\x1b\[K\[=+ *\] +\d+ % of 2\.\d+ MiB  [\w.]+")
+        self.assertTrue(shown.endswith("\r\x1b[K"), repr(shown))  # and nothing is left of it
+
+    def test_wrong_arguments_are_explained(self):
+        for arguments, code, message in ((["no.gguf"], 1, "No such file"), ([__file__], 1, "this is no GGUF file"),
+                                         ([self.model, "--device", "cuda:0"], 1, "CUDA"),
+                                         ([self.model, "--threads", "65"], 2, "--threads"),
+                                         ([self.model, "--times", "0"], 2, "--times"), ([], 2, "model")):
+            result = run("load", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (code, ""))
+            self.assertIn(message, result.stderr)
+
+
 class Tokenize(unittest.TestCase):
     """A vocabulary of pairs: ids 0 <unk>, 1 <s>, 2 </s>, 3 on the bytes, 259 the space, a, b, ab, a control token."""
 

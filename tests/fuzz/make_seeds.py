@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the small files that the fuzzers start from: make_seeds.py FOLDER
 
-A folder for each kind (gguf, safetensors, npy, template, tokenizer) gets a few files of some hundred bytes; beside it
-is a list of its files, NAME.txt, as libFuzzer's -seed_inputs takes it.
+A folder for each kind (gguf, safetensors, npy, sentencepiece, template, tokenizer) gets a few files of some hundred
+bytes; beside it is a list of its files, NAME.txt, as libFuzzer's -seed_inputs takes it.
 """
 
 import io
@@ -86,6 +86,26 @@ def npy_seeds():
     yield npz(zipfile.ZIP_DEFLATED, [("x.npy", plain), ("y.npy", other)])
 
 
+def field(number, value):
+    """A field of a protocol buffer: small whole numbers, floats and bytes."""
+    if isinstance(value, float):
+        return bytes([number * 8 + 5]) + struct.pack("<f", value)
+    tag = bytes([number * 8 % 128 + 128, number // 16]) if number > 15 else bytes([number * 8])
+    if isinstance(value, int):
+        return tag + bytes([value])
+    return bytes([number * 8 + 2, len(value)]) + value
+
+
+def sentencepiece_seeds():
+    def piece(text, score, kind):
+        return field(1, field(1, text.encode()) + field(2, score) + field(3, kind))
+    trainer = field(2, field(3, 2) + field(4, 32) + field(40, 0) + field(41, 1) + field(42, 2))
+    yield (piece("<unk>", 0.0, 2) + piece("<s>", 0.0, 3) + piece("\u2581the", -1.5, 1) + piece("<0x0A>", 0.0, 6) +
+           trainer)
+    yield piece("a", 0.0, 4) + field(3, field(1, b"nmt_nfkc") + field(3, 0) + field(4, 0)) + field(5, b"x")
+    yield field(1, field(1, b"b"))
+
+
 def template_seeds():
     yield (b"{%- for m in messages -%}{{ '<|' + m.role + '|>' ~ m['content'] | trim }}{% if loop.last and not loop.first %}"
            b"{{ loop.index0 }}{% elif m.x is defined %}{{ m.tool_calls | tojson(indent=2) }}{% else %}x{% endif %}{%- endfor %}")
@@ -123,7 +143,8 @@ def tokenizer_seeds():
 
 def main(folder):
     for name, seeds in {"gguf": gguf_seeds(), "safetensors": safetensors_seeds(), "npy": npy_seeds(),
-                        "template": template_seeds(), "tokenizer": tokenizer_seeds()}.items():
+                        "sentencepiece": sentencepiece_seeds(), "template": template_seeds(),
+                        "tokenizer": tokenizer_seeds()}.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
         paths = []
         for number, seed in enumerate(seeds):

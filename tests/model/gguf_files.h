@@ -80,12 +80,15 @@ class Raw {
 // A folder for the files of one test.
 class Folder {
  public:
-  Folder() : path_(fs::temp_directory_path() / join("tallow-gguf-", ::getpid())) {
+  Folder() {
+    static int made = 0;
+    path_ = fs::temp_directory_path() / join("tallow-gguf-", ::getpid(), "-", made++);
     fs::create_directories(path_);
   }
   ~Folder() { fs::remove_all(path_); }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
+  std::string path() const { return path_.string(); }
   std::string file(const std::string& name) const { return (path_ / name).string(); }
   std::size_t count() const {
     return static_cast<std::size_t>(

@@ -203,6 +203,46 @@ TEST_P(Pools, PinnedMemoryIsPooledToo) {
   EXPECT_EQ(device().pinned_pool().reserved_bytes, 0U);
 }
 
+// ---- room taken in advance
+
+TEST_P(Pools, ReservedRoomIsCutWithoutSlack) {
+  const std::vector<std::uint64_t> sizes(11, 9 * kMiB + 1000);  // alone: 10 MiB each
+  device().reserve(sizes);
+  const DriverCalls before = device().driver_calls();
+  std::vector<DeviceMemory<char>> all;
+  for (const std::uint64_t size : sizes) all.emplace_back(device(), size);
+  EXPECT_EQ(device().driver_calls().allocations, before.allocations);
+  const PoolStatistics pool = device().pool();
+  EXPECT_LE(pool.reserved_bytes, pool.live_bytes + 2 * kMiB + 11 * 512);
+  all.clear();
+  device().trim();
+  EXPECT_EQ(device().pool().reserved_bytes, 0U);
+}
+
+TEST_P(Pools, ReservingTwiceTakesRoomOnce) {
+  const std::vector<std::uint64_t> sizes{20 * kMiB, 5 * kMiB, 100};
+  device().reserve(sizes);
+  const std::uint64_t reserved = device().pool().reserved_bytes;
+  EXPECT_EQ(reserved, 26 * kMiB);
+  device().reserve(sizes);
+  EXPECT_EQ(device().pool().reserved_bytes, reserved);
+  device().reserve({});
+  device().reserve(std::vector<std::uint64_t>{0, 1, kMiB});  // small ones share segments anyway
+  EXPECT_EQ(device().pool().reserved_bytes, reserved);
+}
+
+TEST_P(Pools, RoomThatIsNotThereIsRefused) {
+  const std::uint64_t live = device().pool().live_blocks;
+  FaultyDriver driver(device().kind());
+  driver.fail_from(1, 10);
+  EXPECT_THROW(device().reserve(std::vector<std::uint64_t>{20 * kMiB}), OutOfMemory);
+  driver.fail_from(0);
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 63;
+  test::expect_error(ErrorKind::Overflow, "allocate",
+                     [&] { device().reserve(std::vector<std::uint64_t>{kHuge, kHuge}); });
+  EXPECT_EQ(device().pool().live_blocks, live);
+}
+
 // ---- the free lists themselves
 
 TEST(SegmentList, FindsTheClosestFit) {

@@ -2,11 +2,12 @@
 // larger than memory can be opened, and processes that open the same file share its pages.
 //
 // The bytes are those of the file, not a copy: if someone cuts the file short while it is mapped,
-// touching what is gone ends the process with SIGBUS. Files that are replaced by renaming are safe;
-// the mapping keeps the old one.
+// touching what is gone ends the process with SIGBUS. read() copies without touching the map and
+// throws then. Files that are replaced by renaming are safe; the mapping keeps the old one.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -30,12 +31,19 @@ class MappedFile {
   std::size_t size() const noexcept { return size_; }
   const std::string& path() const noexcept { return path_; }
 
+  // Copies bytes of the file. From any thread. Throws BadFile when they cannot be read, above all
+  // when the file has become shorter.
+  void read(std::uint64_t offset, std::span<std::byte> to) const;
+  // Tells the system that these bytes are wanted soon. Does not wait for them.
+  void prefetch(std::uint64_t offset, std::uint64_t size) const noexcept;
+
  private:
   void swap(MappedFile& other) noexcept;
 
   std::string path_;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  int file_ = -1;  // open while there are bytes, for read()
 };
 
 }  // namespace tl

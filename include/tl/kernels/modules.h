@@ -29,10 +29,12 @@ enum class ModuleId : std::uint8_t {
   Unary,
   Matmul,
   Attention,
-  Norm
+  Norm,
+  QuantVector,
+  QuantMatrix
 };
 
-inline constexpr int kModuleCount = 14;
+inline constexpr int kModuleCount = 16;
 
 // "cast": the module's source is src/kernels/cast.cu and its image cast.<architecture>.
 std::string_view name(ModuleId module);

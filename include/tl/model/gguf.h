@@ -93,6 +93,12 @@ class GgufFile {
   // The data where it is mapped. Throws Unsupported when the type is not known, BadArgument for a
   // tensor of another file.
   std::span<const std::byte> bytes(const GgufTensorInfo& tensor) const;
+  // Copies bytes of a tensor without touching the map: a file that was cut short since it was
+  // opened throws BadFile. From any thread.
+  void read(const GgufTensorInfo& tensor, std::uint64_t offset, std::span<std::byte> to) const;
+  // Tells the system that a tensor's bytes are wanted soon.
+  void prefetch(const GgufTensorInfo& tensor) const;
+  bool is_mapped() const noexcept;  // not so for from_memory()
 
   // ---- totals over all parts
   std::uint64_t parameters() const noexcept;    // elements

@@ -82,8 +82,10 @@ Tensor embedding(const QTensor& table, const Tensor& ids, DType dtype = DType::F
 // x * transpose(weight): (..., k) and (n, k) give (..., n), for x of any float dtype and layout;
 // the result has x's dtype. On the CPU x is rounded to bytes block by block and products are sums
 // of integers, except for formats whose numbers are not whole multiples of a scale
-// (docs/numerics.md); a row's result does not depend on how many rows come with it. On a GPU a few
-// rows of the weight at a time are decoded and multiplied.
+// (docs/numerics.md); a row's result does not depend on how many rows come with it. On a GPU the
+// same is done for up to eight rows, and more go through the matrix units with x and the weight as
+// f16; the IQ formats but IQ4_NL and IQ4_XS, and devices without matrix units, decode a few rows of
+// the weight at a time.
 Tensor linear(const Tensor& x, const QTensor& weight);
 
 std::ostream& operator<<(std::ostream& out, const QTensor& tensor);  // type, shape and device

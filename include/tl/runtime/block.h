@@ -2,7 +2,8 @@
 //
 // The count lives in the block, so sharing is one atomic increment: no allocation, no lock, no
 // driver call. Owners (handles) and pins (transfers in flight, captured graphs) are counted apart
-// in one word: a pin keeps the block alive but does not make it shared.
+// in one word: a pin keeps the block alive but does not make it shared. A block can be frozen: its
+// bytes are then never written in place, because weak handles or a mapped file show them.
 #pragma once
 
 #include <atomic>
@@ -24,13 +25,16 @@ struct BlockHeader {
   static constexpr std::uint64_t kOwner = 1;
   static constexpr std::uint64_t kPin = std::uint64_t{1} << 32;
 
-  std::atomic<std::uint64_t> references{0};  // owners in the low half, pins in the high half
-  std::byte* address = nullptr;              // null for the empty block of a device
-  std::uint64_t bytes = 0;                   // as asked for
-  std::uint64_t serial = 0;                  // unique over the life of the process
+  static constexpr std::uint64_t kFrozen = std::uint64_t{1} << 63;
+
+  // Owners in the low half, pins in the high half, and kFrozen above them.
+  std::atomic<std::uint64_t> references{0};
+  std::byte* address = nullptr;  // null for the empty block of a device
+  std::uint64_t bytes = 0;       // as asked for
+  std::uint64_t serial = 0;      // unique over the life of the process
 
   // A sole reference cannot be copied by anybody else meanwhile, so it can be dropped without a
-  // locked instruction.
+  // locked instruction; unless the block is frozen, when a weak handle may ask for another.
   void add(std::uint64_t unit) noexcept {
     if (TL_SINGLE_THREADED()) {
       references.store(references.load(std::memory_order_relaxed) + unit,
@@ -45,12 +49,31 @@ struct BlockHeader {
     if (TL_SINGLE_THREADED()) {
       const std::uint64_t left = references.load(std::memory_order_relaxed) - unit;
       references.store(left, std::memory_order_relaxed);
-      return left == 0;
+      return (left & ~kFrozen) == 0;
     }
-    return references.fetch_sub(unit, std::memory_order_acq_rel) == unit;
+    return (references.fetch_sub(unit, std::memory_order_acq_rel) & ~kFrozen) == unit;
+  }
+  // By an owner. Lasts until the block goes back.
+  void freeze() noexcept { references.fetch_or(kFrozen, std::memory_order_relaxed); }
+  // Adds an owner to a frozen block that has one, and to no other. The block may be any at all by
+  // now: records are never freed, only used again.
+  bool add_to_frozen() noexcept {
+    std::uint64_t now = references.load(std::memory_order_relaxed);
+    while ((now & kFrozen) != 0 && static_cast<std::uint32_t>(now) != 0) {
+      if (references.compare_exchange_weak(now, now + kOwner, std::memory_order_acquire,
+                                           std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
   }
   std::uint32_t owners() const noexcept {
     return static_cast<std::uint32_t>(references.load(std::memory_order_acquire));
+  }
+  // May its one owner write where it is?
+  bool is_writable() const noexcept {
+    const std::uint64_t now = references.load(std::memory_order_acquire);
+    return static_cast<std::uint32_t>(now) <= 1 && (now & kFrozen) == 0;
   }
 };
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -112,6 +113,11 @@ class Device {
   PoolStatistics pinned_pool() const;  // host memory pinned for it
   // Returns what the pools keep to the driver, and tells how many bytes that was.
   std::uint64_t trim() const;
+  // Takes room from the driver, at once, for blocks of these sizes that are going to be taken on
+  // this handle. They are then cut from it with less than 512 bytes of slack each; without it a
+  // large one has a segment to itself, of a multiple of 2 MiB. Does nothing where the pool has a
+  // free piece of that size. Throws OutOfMemory.
+  void reserve(std::span<const std::uint64_t> sizes) const;
   void set_pool_limit(std::uint64_t bytes) const;
   void reset_peak() const;
   DriverCalls driver_calls() const noexcept;

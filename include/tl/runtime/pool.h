@@ -13,10 +13,12 @@ struct PoolStatistics {
   std::uint64_t held_bytes = 0;    // part of pooled_bytes that waits for work on a second stream
   std::uint64_t reserved_bytes =
       0;  // taken from the driver: what live blocks occupy, and the pooled bytes
-  std::uint64_t allocations = 0;  // blocks handed out
-  std::uint64_t hits = 0;         // of them, those that needed no driver call
-  std::uint64_t returns = 0;      // blocks given back
-  std::uint64_t failures = 0;     // failures that could not be thrown (in destructors)
+  std::uint64_t allocations = 0;   // blocks handed out
+  std::uint64_t hits = 0;          // of them, those that needed no driver call
+  std::uint64_t returns = 0;       // blocks given back
+  std::uint64_t mapped_bytes = 0;  // host bytes shown in place (RawMemory::mapped): not the pool's
+  std::uint64_t mapped_blocks = 0;
+  std::uint64_t failures = 0;  // failures that could not be thrown (in destructors)
 };
 
 }  // namespace tl

@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -19,12 +21,19 @@
 namespace tl {
 
 class Transfer;
+class WeakMemory;
 
 class RawMemory {
  public:
   RawMemory() noexcept = default;  // no bytes, on the CPU
   // Uninitialised. Zero bytes make no driver call and have a null address.
   RawMemory(const Device& device, std::uint64_t bytes, Label label = Label::current());
+
+  // Bytes that are in host memory already, a mapped file's above all, as memory on the CPU: nothing
+  // is copied. `keeper` is let go of when the last handle is. The bytes are only read: a write to a
+  // handle detaches first, as if someone shared it. They are counted as mapped_bytes, not as live.
+  static RawMemory mapped(std::shared_ptr<const void> keeper, std::span<const std::byte> bytes,
+                          Label label = Label::current());
 
   RawMemory(const RawMemory&) noexcept = default;  // shares
   RawMemory& operator=(const RawMemory&) noexcept = default;
@@ -45,7 +54,9 @@ class RawMemory {
   DeviceLocation location() const noexcept;
   std::uint64_t bytes() const noexcept { return bytes_; }
   std::uint32_t use_count() const noexcept { return block_ ? block_->owners() : 0; }
-  bool is_unique() const noexcept { return use_count() <= 1; }
+  // No one else sees the bytes, so a write goes where they are. Never so for mapped bytes and for
+  // memory with a WeakMemory.
+  bool is_unique() const noexcept { return !block_ || block_->is_writable(); }
   // Changes whenever the address may have changed.
   std::uint64_t generation() const noexcept { return block_ ? block_->serial : 0; }
   const BlockRef& block() const noexcept { return block_; }
@@ -72,6 +83,9 @@ class RawMemory {
 
  private:
   friend class Transfer;
+  friend class WeakMemory;
+  RawMemory(BlockRef block, std::byte* data, std::uint64_t bytes) noexcept
+      : block_(std::move(block)), data_(data), bytes_(bytes) {}
   struct Fresh {
     BlockRef block;
     std::byte* data;

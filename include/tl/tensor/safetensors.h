@@ -59,6 +59,8 @@ class Safetensors {
   DType dtype(std::string_view name) const;
   // Reads a tensor straight from the file to the device.
   Tensor load(std::string_view name, const Device& device = Device::cpu()) const;
+  // The elements as the file has them, where they are mapped: for as long as the reader is there.
+  std::span<const std::byte> bytes(std::string_view name) const;
   NamedTensors load_all(const Device& device = Device::cpu()) const;
 
  private:

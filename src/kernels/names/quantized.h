@@ -1,4 +1,4 @@
-// The kernels of module QUANTIZED, in the order of their indices.
+// The kernels of modules QUANTIZED, QUANT_VECTOR and QUANT_MATRIX, in the order of their indices.
 #pragma once
 
 #include "kernels/kernel_name.h"
@@ -23,5 +23,39 @@ inline constexpr auto kQuantizedViews = views(kQuantizedNames);
 static_assert(kQuantizedViews[dequantize_kernel(0, DType::F32).index] == "dequantize_q4_0_f32");
 static_assert(kQuantizedViews[dequantize_kernel(8, DType::BF16).index] == "dequantize_q4_k_bf16");
 static_assert(kQuantizedViews[quantize_kernel(5).index] == "quantize_q8_1");
+
+inline constexpr auto kQuantVectorNames = [] {
+  std::array<KernelName, 2 * kDecodedTypes.size() +
+                             kProductFormats.size() * kProductVectors.size() + kBlockFormats.size()>
+      names;
+  constexpr std::array<std::string_view, kProductVectors.size()> kCounts = {"1", "2", "4", "8"};
+  std::size_t at = 0;
+  for (const DType from : kDecodedTypes) names[at++] = kernel_name("pack", name(from));
+  for (const std::string_view format : kProductFormats) {
+    for (const std::string_view count : kCounts) names[at++] = kernel_name("dot", format, count);
+  }
+  for (const std::string_view format : kBlockFormats) names[at++] = kernel_name("decoded", format);
+  for (const DType from : kDecodedTypes) names[at++] = kernel_name("halve", name(from));
+  return names;
+}();
+inline constexpr auto kQuantVectorViews = views(kQuantVectorNames);
+
+static_assert(kQuantVectorViews[pack_kernel(DType::BF16).index] == "pack_bf16");
+static_assert(kQuantVectorViews[dot_kernel(7, 3).index] == "dot_q4_k_8");
+static_assert(kQuantVectorViews[decoded_kernel(26).index] == "decoded_q2_0");
+static_assert(kQuantVectorViews[halve_kernel(DType::F16).index] == "halve_f16");
+
+inline constexpr auto kQuantMatrixNames = [] {
+  std::array<KernelName, 2 * kProductFormats.size()> names;
+  std::size_t at = 0;
+  for (const std::string_view family : {"wide", "narrow"}) {
+    for (const std::string_view format : kProductFormats) names[at++] = kernel_name(family, format);
+  }
+  return names;
+}();
+inline constexpr auto kQuantMatrixViews = views(kQuantMatrixNames);
+
+static_assert(kQuantMatrixViews[matrix_kernel(true, 9).index] == "wide_q6_k");
+static_assert(kQuantMatrixViews[matrix_kernel(false, 12).index] == "narrow_mxfp4");
 
 }  // namespace tl::kernels

@@ -1,31 +1,11 @@
 #include "quant/gpu/blocks.h"
 
-#include <algorithm>
-#include <array>
-#include <cctype>
 #include <cstdint>
 
 #include "ops/gpu/launcher.h"
-#include "tl/base/error.h"
 #include "tl/kernels/quantized.h"
 
 namespace tl::gpu {
-
-namespace {
-
-// The place of a format in a list of kernels, which goes by names in lower case; the list's size
-// when it is not there.
-template <std::size_t kCount>
-unsigned place_in(const std::array<std::string_view, kCount>& formats, QType type) {
-  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
-  const std::string_view wanted = name(type);
-  const auto found = std::find_if(formats.begin(), formats.end(), [&](std::string_view each) {
-    return std::equal(wanted.begin(), wanted.end(), each.begin(), each.end(), same);
-  });
-  return static_cast<unsigned>(found - formats.begin());
-}
-
-}  // namespace
 
 void dequantize(QType type, const RawMemory& blocks, Tensor& out) {
   const Device device = out.device();

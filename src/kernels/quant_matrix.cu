@@ -1,0 +1,430 @@
+// Module QUANT_MATRIX: products of quantised matrices with many vectors ("tokens"), on matrix
+// units.
+//
+// Tokens have become f16 (module QUANT_VECTOR), each row divided by a power of two. Weights become
+// f16 in the registers of the lanes that need them and are never stored: a lane takes 32 neighbours
+// of a row, as a format packs them, and the tokens are read in the order that fits. Sums are f32,
+// in a fixed order. Rows and tokens past the end repeat the last one and come to nothing.
+#define GPU_WARPS 4
+#define GPU_LEAST_BLOCKS 2
+#include "gpu.h"
+#include "gpu_mma.h"
+#include "gpu_quant.h"
+#include "quant_blocks.h"
+#include "quant_words.h"
+
+namespace blocks = tl::quant_blocks;
+using tl::kernels::kQuantDeep;
+using tl::kernels::kQuantMatrixWarps;
+using tl::kernels::kQuantNarrow;
+using tl::kernels::kQuantWide;
+using tl::kernels::QuantProduct;
+using tl::kernels::QuantTile;
+
+// ---- weights as f16
+
+// What 32 weights need besides their codes.
+template <class W>
+struct Factors {
+  Bits32 scale[W::kScales], minimum[W::kScales];
+  // `there` is false for a group past the end of the row: all its weights are zero.
+  GPU_INLINE void open(const W& w, bool there) {
+    const Bits32 mask = 0u - static_cast<Bits32>(there);
+    GPU_UNROLLED
+    for (int i = 0; i < W::kScales; ++i) {
+      scale[i] = pair_both(w.scale(i)) & mask;
+      minimum[i] = W::kHasMinimum ? pair_both(-w.minimum(i)) & mask : 0u;
+    }
+  }
+  // Elements 4 j to 4 j + 3. A byte behind 0x64 is 1024 and the byte, as a half.
+  GPU_INLINE void weights(const W& w, int j, Bits32* to) const {
+    constexpr Bits32 kOne = bits::f32_to_f16(-1024.0f - (W::kSigned ? 128.0f : W::kBias));
+    constexpr Bits32 kOffset = kOne | kOne << 16;
+    const Bits32 codes = W::kSigned ? w.codes(j) ^ 0x80808080u : w.codes(j);
+    const int which = W::kScales == 1 ? 0 : j / 4;
+    const Bits32 low = pick_bytes<0, 4, 1, 4>(codes, 0x64646464u);
+    const Bits32 high = pick_bytes<2, 4, 3, 4>(codes, 0x64646464u);
+    to[0] = pair_fma(pair_add(low, kOffset), scale[which], minimum[which]);
+    to[1] = pair_fma(pair_add(high, kOffset), scale[which], minimum[which]);
+  }
+};
+
+// ---- products
+
+GPU_INLINE void store(void* y, int type, Index at, float value) {
+  if (type == 0) {
+    static_cast<float*>(y)[at] = value;
+  } else if (type == 1) {
+    static_cast<Half*>(y)[at] = from_float<Half>(value);
+  } else {
+    static_cast<BFloat16*>(y)[at] = from_float<BFloat16>(value);
+  }
+}
+
+// Tokens in shared memory: a stage has 64 elements of each, those of a lane next to each other. The
+// eight pieces of 16 bytes change places with the number of the token, so that lanes read different
+// banks. While one stage is worked on the next ones are under way.
+constexpr int kStage = 64;
+GPU_INLINE int piece_at(int line, int piece) { return (piece ^ (line & 7)) * 8; }
+
+// Of a chunk a lane takes kGroups whole groups of 32; a chunk is kStages stages.
+constexpr int kChunk = 32 * MatrixUnit::kDeep < kStage ? kStage : 32 * MatrixUnit::kDeep;
+constexpr int kStages = kChunk / kStage;
+constexpr int kLaneStage = kStage / MatrixUnit::kDeep;  // elements of a lane in a stage
+constexpr int kGroups = kStages * kLaneStage / 32;
+
+// kRowTiles tiles of rows and kTokens tokens for each warp. With kDeepWarps = 1 the warps have rows
+// of their own; else they have the same rows, and take turns with the chunks of k.
+template <class Format, int kRowTiles, int kTokens, int kDeepWarps, class Mma>
+GPU_INLINE void multiply(const Bits8* w, const Half* x, const float* scales, void* y,
+                         const QuantProduct& p) {
+  using W = words::Words<Format>;
+  constexpr int kTiles = kTokens / Mma::kColumns;
+  constexpr int kTilesTogether = Mma::kSums == 8 ? 1 : kTiles < 4 ? kTiles : 4;
+  constexpr int kThreads = kQuantMatrixWarps * static_cast<int>(kWarp);
+  constexpr int kBlockRows = Mma::kRows * kRowTiles * (kQuantMatrixWarps / kDeepWarps);
+  constexpr int kStageTokens = kTokens * kDeepWarps;
+  constexpr int kStagesHeld = kDeepWarps == 1 ? 3 : 5;
+  alignas(128) GPU_SHARED Half staged[kStagesHeld][kStageTokens][kStage];
+
+  const unsigned token_tiles = static_cast<unsigned>((p.m + kTokens - 1) / kTokens);
+  const Index first_token = static_cast<Index>(block_index() % token_tiles) * kTokens;
+  const Index first_row = static_cast<Index>(block_index() / token_tiles) * kBlockRows +
+                          (kDeepWarps == 1 ? warp_index() * Mma::kRows * kRowTiles : 0u);
+  const int deep_warp = kDeepWarps == 1 ? 0 : static_cast<int>(warp_index());
+  const int groups = static_cast<int>(p.k / 32);
+  const int rounds = static_cast<int>((p.k + kChunk * kDeepWarps - 1) / (kChunk * kDeepWarps));
+
+  const Bits8* rows[kRowTiles][Mma::kLaneRows];
+  GPU_UNROLLED
+  for (int t = 0; t < kRowTiles; ++t) {
+    GPU_UNROLLED
+    for (int i = 0; i < Mma::kLaneRows; ++i) {
+      const Index row = first_row + t * Mma::kRows + Mma::row(i);
+      rows[t][i] = w + (row < p.n ? row : p.n - 1) * p.row_bytes;
+    }
+  }
+  float sums[kRowTiles][kTiles][Mma::kSums] = {};
+
+  const int stages = rounds * kStages;
+  // Sixteen bytes at a time. Of each lane's range in a chunk a stage has one part.
+  const auto fetch = [&](int stage) {
+    constexpr int kPieces = kStage / 8;
+    const int round = stage / kStages, part = stage % kStages;
+    const int thread = static_cast<int>(forgotten(thread_index()));  // addresses are not kept
+    GPU_UNROLLED
+    for (int i = 0; i < kStageTokens * kPieces / kThreads; ++i) {
+      const int piece = thread + i * kThreads;
+      const int line = piece / kPieces, at = piece % kPieces * 8;
+      const int deep = kDeepWarps == 1 ? 0 : line / kTokens;
+      const Index token = first_token + line % kTokens;
+      const Half* from =
+          x + token * p.x_row + static_cast<Index>(round * kDeepWarps + deep) * kChunk +
+          at / kLaneStage * (kStages * kLaneStage) + part * kLaneStage + at % kLaneStage;
+      // Nobody asks for the sums of tokens that are not there, whatever lies in their place.
+      copy_aside(&staged[stage % kStagesHeld][line][piece_at(line, at / 8)], from,
+                 token < p.m && stage < stages);
+    }
+  };
+
+  // The weights of a round, loaded while those of the round before it are worked on where there
+  // are registers for both.
+  constexpr bool kLoadAhead = sizeof(typename W::Raw) * kRowTiles * Mma::kLaneRows <= 170;
+  typename W::Raw raw[kGroups][kRowTiles][Mma::kLaneRows];
+  const auto group_of = [&](int round, int u) {
+    return ((round * kDeepWarps + deep_warp) * Mma::kDeep + Mma::deep()) * kGroups + u;
+  };
+  const auto load = [&](int round) {
+    GPU_UNROLLED
+    for (int u = 0; u < kGroups; ++u) {
+      const int group = group_of(round, u);
+      GPU_UNROLLED
+      for (int t = 0; t < kRowTiles; ++t) {
+        GPU_UNROLLED
+        for (int i = 0; i < Mma::kLaneRows; ++i) {
+          raw[u][t][i].load(rows[t][i], group < groups ? group : groups - 1);
+        }
+      }
+    }
+  };
+
+  if constexpr (kLoadAhead) load(0);
+  GPU_UNROLLED
+  for (int stage = 0; stage + 1 < kStagesHeld; ++stage) {
+    fetch(stage);
+    copies_close();
+  }
+  GPU_ROLLED
+  for (int round = 0; round < rounds; ++round) {
+    if constexpr (!kLoadAhead) load(round);
+    W held[kGroups][kRowTiles][Mma::kLaneRows];
+    Factors<W> factors[kGroups][kRowTiles][Mma::kLaneRows];
+    GPU_UNROLLED
+    for (int u = 0; u < kGroups; ++u) {
+      const bool there = group_of(round, u) < groups;
+      GPU_UNROLLED
+      for (int t = 0; t < kRowTiles; ++t) {
+        GPU_UNROLLED
+        for (int i = 0; i < Mma::kLaneRows; ++i) {
+          held[u][t][i].open(raw[u][t][i]);
+          factors[u][t][i].open(held[u][t][i], there);
+        }
+      }
+    }
+    if constexpr (kLoadAhead) load(round + 1);  // past the end: the last group once more
+    GPU_UNROLLED
+    for (int part = 0; part < kStages; ++part) {
+      const int stage = round * kStages + part;
+      copies_wait<kStagesHeld - 2>();
+      barrier();
+      fetch(stage + kStagesHeld - 1);
+      copies_close();
+      const Half* tokens = staged[stage % kStagesHeld][deep_warp * kTokens + Mma::column()];
+      const int first_piece = Mma::deep() * (kLaneStage / 8);
+      // Eight elements of a lane, sixteen bytes of a token, at a time: one or more steps.
+      constexpr int kTogether = Mma::kRun < 8 ? 8 : Mma::kRun;
+      GPU_UNROLLED
+      for (int e = 0; e < kLaneStage; e += kTogether) {
+        const int place = part * kLaneStage + e, u = place / 32, j = place % 32 / 4;
+        Bits32 left[kTogether / Mma::kRun][kRowTiles][Mma::kLaneWords];
+        GPU_UNROLLED
+        for (int t = 0; t < kRowTiles; ++t) {
+          GPU_UNROLLED
+          for (int i = 0; i < Mma::kLaneRows; ++i) {
+            GPU_UNROLLED
+            for (int step = 0; step < kTogether / Mma::kRun; ++step) {
+              GPU_UNROLLED
+              for (int four = 0; four < Mma::kRun / 4; ++four) {
+                factors[u][t][i].weights(held[u][t][i], j + step * (Mma::kRun / 4) + four,
+                                         &left[step][t][i * (Mma::kRun / 2) + 2 * four]);
+              }
+            }
+          }
+        }
+        // A few tiles at a time: a unit takes long enough to want other sums in between.
+        GPU_UNROLLED
+        for (int first = 0; first < kTiles; first += kTilesTogether) {
+          Bits32 right[kTilesTogether][kTogether / 2];
+          GPU_UNROLLED
+          for (int tile = 0; tile < kTilesTogether; ++tile) {
+            GPU_UNROLLED
+            for (int eight = 0; eight < kTogether / 8; ++eight) {
+              const auto vec = load_vec<8>(tokens + (first + tile) * Mma::kColumns * kStage +
+                                           piece_at(Mma::column(), first_piece + e / 8 + eight));
+              GPU_UNROLLED
+              for (int word = 0; word < 4; ++word)
+                right[tile][4 * eight + word] = vec.words.at[word];
+            }
+          }
+          GPU_UNROLLED
+          for (int step = 0; step < kTogether / Mma::kRun; ++step) {
+            GPU_UNROLLED
+            for (int tile = 0; tile < kTilesTogether; ++tile) {
+              Bits32 run[Mma::kRun / 2];
+              GPU_UNROLLED
+              for (int word = 0; word < Mma::kRun / 2; ++word) {
+                run[word] = right[tile][step * (Mma::kRun / 2) + word];
+              }
+              GPU_UNROLLED
+              for (int t = 0; t < kRowTiles; ++t) {
+                Mma::add(sums[t][first + tile], left[step][t], run);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  if constexpr (kDeepWarps > 1) {
+    // The warps' sums are added in their order, through the stages' memory.
+    constexpr int kEach = kRowTiles * kTiles * Mma::kSums;
+    static_assert(kDeepWarps * kEach * kWarp * sizeof(float) <= sizeof staged);
+    auto* all = reinterpret_cast<float*>(&staged[0][0][0]);
+    barrier();
+    GPU_UNROLLED
+    for (int i = 0; i < kEach; ++i) {
+      all[(deep_warp * kEach + i) * static_cast<int>(kWarp) + static_cast<int>(lane())] =
+          sums[i / (kTiles * Mma::kSums)][i / Mma::kSums % kTiles][i % Mma::kSums];
+    }
+    barrier();
+    if (deep_warp != 0) return;
+    GPU_UNROLLED
+    for (int i = 0; i < kEach; ++i) {
+      float& sum = sums[i / (kTiles * Mma::kSums)][i / Mma::kSums % kTiles][i % Mma::kSums];
+      GPU_UNROLLED
+      for (int other = 1; other < kDeepWarps; ++other) {
+        sum += all[(other * kEach + i) * static_cast<int>(kWarp) + static_cast<int>(lane())];
+      }
+    }
+  }
+  GPU_UNROLLED
+  for (int tile = 0; tile < kTiles; ++tile) {
+    GPU_UNROLLED
+    for (int i = 0; i < Mma::kSums; ++i) {
+      const Index token = first_token + tile * Mma::kColumns + Mma::sum_column(i);
+      if (token >= p.m) continue;
+      const float scale = scales[token];
+      GPU_UNROLLED
+      for (int t = 0; t < kRowTiles; ++t) {
+        const Index row = first_row + t * Mma::kRows + Mma::sum_row(i);
+        if (row < p.n) store(y, p.y_type, token * p.n + row, sums[t][tile][i] * scale);
+      }
+    }
+  }
+}
+
+// For targets without matrix units, whose host does not choose these kernels: a thread makes one
+// element at a time.
+template <class Format, int kRows, int kTokens>
+GPU_INLINE void multiply_plainly(const Bits8* w, const Half* x, const float* scales, void* y,
+                                 const QuantProduct& p) {
+  using W = words::Words<Format>;
+  const unsigned token_tiles = static_cast<unsigned>((p.m + kTokens - 1) / kTokens);
+  const Index first_token = static_cast<Index>(block_index() % token_tiles) * kTokens;
+  const Index first_row = static_cast<Index>(block_index() / token_tiles) * kRows;
+  GPU_ROLLED
+  for (int i = static_cast<int>(thread_index()); i < kRows * kTokens;
+       i += static_cast<int>(block_threads())) {
+    const Index row = first_row + i % kRows, token = first_token + i / kRows;
+    if (row >= p.n || token >= p.m) continue;
+    float sum = 0.0f;
+    GPU_ROLLED
+    for (Index group = 0; group < p.k / 32; ++group) {
+      typename W::Raw raw;
+      raw.load(w + row * p.row_bytes, group);
+      W from;
+      from.open(raw);
+      Factors<W> factors;
+      factors.open(from, true);
+      GPU_UNROLLED
+      for (int j = 0; j < 8; ++j) {
+        Bits32 left[2];
+        factors.weights(from, j, left);
+        const auto right = load_vec<4>(x + token * p.x_row + 32 * group + 4 * j);
+        GPU_UNROLLED
+        for (int e = 0; e < 4; ++e) {
+          const auto half = static_cast<Bits16>(left[e / 2] >> 16 * (e % 2));
+          sum = math::fma(f16_to_float(half), to_float(right.get(e)), sum);
+        }
+      }
+    }
+    store(y, p.y_type, token * p.n + row, sum * scales[token]);
+  }
+}
+
+template <class Format>
+GPU_INLINE void wide(const Bits8* w, const Half* x, const float* s, void* y,
+                     const QuantProduct& p) {
+  if constexpr (MatrixUnit::kThere) {
+    static_assert(kQuantWide.rows == MatrixUnit::kRows * 2 * kQuantMatrixWarps);
+    multiply<Format, 2, kQuantWide.tokens, 1, MatrixUnit>(w, x, s, y, p);
+  } else {
+    multiply_plainly<Format, kQuantWide.rows, kQuantWide.tokens>(w, x, s, y, p);
+  }
+}
+template <class Format>
+GPU_INLINE void narrow(const Bits8* w, const Half* x, const float* s, void* y,
+                       const QuantProduct& p) {
+  if constexpr (MatrixUnit::kThere) {
+    static_assert(kQuantNarrow.rows == 2 * MatrixUnit::kRows);
+    static_assert(kQuantDeep % (kQuantMatrixWarps * kChunk) == 0);
+    multiply<Format, 2, kQuantNarrow.tokens, kQuantMatrixWarps, MatrixUnit>(w, x, s, y, p);
+  } else {
+    multiply_plainly<Format, kQuantNarrow.rows, kQuantNarrow.tokens>(w, x, s, y, p);
+  }
+}
+
+GPU_KERNEL void wide_q4_0(const Bits8* w, const Half* x, const float* s, void* y, QuantProduct p) {
+  wide<blocks::Q4_0>(w, x, s, y, p);
+}
+GPU_KERNEL void wide_q4_1(const Bits8* w, const Half* x, const float* s, void* y, QuantProduct p) {
+  wide<blocks::Q4_1>(w, x, s, y, p);
+}
+GPU_KERNEL void wide_q5_0(const Bits8* w, const Half* x, const float* s, void* y, QuantProduct p) {
+  wide<blocks::Q5_0>(w, x, s, y, p);
+}
+GPU_KERNEL void wide_q5_1(const Bits8* w, const Half* x, const float* s, void* y, QuantProduct p) {
+  wide<blocks::Q5_1>(w, x, s, y, p);
+}
+GPU_KERNEL void wide_q8_0(const Bits8* w, const Half* x, const float* s, void* y, QuantProduct p) {
+  wide<blocks::Q8_0>(w, x, s, y, p);
+}
+GPU_KERNEL void wide_q2_k(const Bits8* w, const Half* x, const float* s, void* y, QuantProduct p) {
+  wide<blocks::Q2_K>(w, x, s, y, p);
+}
+GPU_KERNEL void wide_q3_k(const Bits8* w, const Half* x, const float* s, void* y, QuantProduct p) {
+  wide<blocks::Q3_K>(w, x, s, y, p);
+}
+GPU_KERNEL void wide_q4_k(const Bits8* w, const Half* x, const float* s, void* y, QuantProduct p) {
+  wide<blocks::Q4_K>(w, x, s, y, p);
+}
+GPU_KERNEL void wide_q5_k(const Bits8* w, const Half* x, const float* s, void* y, QuantProduct p) {
+  wide<blocks::Q5_K>(w, x, s, y, p);
+}
+GPU_KERNEL void wide_q6_k(const Bits8* w, const Half* x, const float* s, void* y, QuantProduct p) {
+  wide<blocks::Q6_K>(w, x, s, y, p);
+}
+GPU_KERNEL void wide_iq4_nl(const Bits8* w, const Half* x, const float* s, void* y,
+                            QuantProduct p) {
+  wide<blocks::IQ4_NL>(w, x, s, y, p);
+}
+GPU_KERNEL void wide_iq4_xs(const Bits8* w, const Half* x, const float* s, void* y,
+                            QuantProduct p) {
+  wide<blocks::IQ4_XS>(w, x, s, y, p);
+}
+GPU_KERNEL void wide_mxfp4(const Bits8* w, const Half* x, const float* s, void* y, QuantProduct p) {
+  wide<blocks::MXFP4>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_q4_0(const Bits8* w, const Half* x, const float* s, void* y,
+                            QuantProduct p) {
+  narrow<blocks::Q4_0>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_q4_1(const Bits8* w, const Half* x, const float* s, void* y,
+                            QuantProduct p) {
+  narrow<blocks::Q4_1>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_q5_0(const Bits8* w, const Half* x, const float* s, void* y,
+                            QuantProduct p) {
+  narrow<blocks::Q5_0>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_q5_1(const Bits8* w, const Half* x, const float* s, void* y,
+                            QuantProduct p) {
+  narrow<blocks::Q5_1>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_q8_0(const Bits8* w, const Half* x, const float* s, void* y,
+                            QuantProduct p) {
+  narrow<blocks::Q8_0>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_q2_k(const Bits8* w, const Half* x, const float* s, void* y,
+                            QuantProduct p) {
+  narrow<blocks::Q2_K>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_q3_k(const Bits8* w, const Half* x, const float* s, void* y,
+                            QuantProduct p) {
+  narrow<blocks::Q3_K>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_q4_k(const Bits8* w, const Half* x, const float* s, void* y,
+                            QuantProduct p) {
+  narrow<blocks::Q4_K>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_q5_k(const Bits8* w, const Half* x, const float* s, void* y,
+                            QuantProduct p) {
+  narrow<blocks::Q5_K>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_q6_k(const Bits8* w, const Half* x, const float* s, void* y,
+                            QuantProduct p) {
+  narrow<blocks::Q6_K>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_iq4_nl(const Bits8* w, const Half* x, const float* s, void* y,
+                              QuantProduct p) {
+  narrow<blocks::IQ4_NL>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_iq4_xs(const Bits8* w, const Half* x, const float* s, void* y,
+                              QuantProduct p) {
+  narrow<blocks::IQ4_XS>(w, x, s, y, p);
+}
+GPU_KERNEL void narrow_mxfp4(const Bits8* w, const Half* x, const float* s, void* y,
+                             QuantProduct p) {
+  narrow<blocks::MXFP4>(w, x, s, y, p);
+}

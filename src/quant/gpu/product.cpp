@@ -1,0 +1,175 @@
+#include "quant/gpu/product.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+#include "kernels/gpu_quant.h"
+#include "ops/gpu/launcher.h"
+#include "quant/gpu/blocks.h"
+#include "tl/base/error.h"
+#include "tl/kernels/quantized.h"
+#include "tl/ops/copy.h"
+
+namespace tl::gpu {
+
+namespace {
+
+using kernels::QuantProduct;
+
+std::int64_t round_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+bool has_codes(QType type) {
+  return place_in(kernels::kProductFormats, type) < kernels::kProductFormats.size();
+}
+
+// Kernels read words: every block lies as well as the first one does when that has this alignment.
+bool is_aligned(QType type, const RawMemory& blocks, const Device& device) {
+  const auto address = reinterpret_cast<std::uintptr_t>(blocks.data(device.stream()));
+  return address % std::gcd<std::uintptr_t>(16, format_of(type).bytes) == 0;
+}
+
+// Every target of ours has matrix units but two generations of AMD's.
+bool has_matrix_units(const Device& device) {
+  const std::string_view name = device.architecture();
+  return !name.starts_with("gfx906") && !name.starts_with("gfx10");
+}
+
+QuantProduct describe(QType type, const ProductShape& shape, const Tensor& y) {
+  QuantProduct p = {};
+  p.n = shape.n;
+  p.k = shape.k;
+  p.m = shape.m;
+  p.row_bytes =
+      shape.k / format_of(type).elements * static_cast<std::int64_t>(format_of(type).bytes);
+  p.y_type = static_cast<int>(decoded_place(y.dtype()));
+  p.parts = 1;
+  return p;
+}
+
+// How many warps share a row of the weight: more where there are few rows, so that the device has
+// enough reads under way. It does not depend on m, so that a row of x gives the same bits whatever
+// comes with it.
+int parts_of(const Device& device, const ProductShape& shape) {
+  constexpr std::int64_t kWarpsWanted = 16;  // of each multiprocessor
+  const std::int64_t wanted = device.properties().multiprocessors * kWarpsWanted;
+  const int most = kernels::kQuantVectorThreads / device.warp_width();
+  int parts = 1;
+  while (parts < most && shape.n * parts < wanted &&
+         shape.k / 32 >= std::int64_t{2} * parts * device.warp_width()) {
+    parts *= 2;
+  }
+  return parts;
+}
+
+void vector_product(QType type, const RawMemory& blocks, QuantProduct p, const ProductShape& shape,
+                    const Tensor& x, Tensor& y) {
+  const Device device = y.device();
+  const Stream stream = device.stream();
+  const auto kind = static_cast<unsigned>(
+      std::lower_bound(kernels::kProductVectors.begin(), kernels::kProductVectors.end(), shape.m) -
+      kernels::kProductVectors.begin());
+  // As many rows as the kernel reads; those that are not there are never written, nor their sums.
+  const std::int64_t rows = kernels::kProductVectors[kind];
+  p.x_row = round_up(p.k, kernels::kQuantRowStep);
+  p.parts = parts_of(device, shape);
+  Tensor bytes = Tensor::uninitialized({rows, p.x_row}, DType::U8, device);
+  Tensor scales = Tensor::uninitialized({rows, p.x_row / 32, 4}, DType::F32, device);
+  auto* to = reinterpret_cast<std::uint8_t*>(bytes.write(stream));
+  auto* with = reinterpret_cast<kernels::QuantScale*>(scales.write(stream));
+  run(device, pack_kernel(x.dtype()),
+      {.grid = {static_cast<std::uint64_t>(p.x_row / (4 * kernels::kQuantVectorThreads)),
+                static_cast<std::uint64_t>(shape.m)},
+       .block = {kernels::kQuantVectorThreads}},
+      x.read(stream), to, with, p);
+  const std::int64_t rows_of_block =
+      kernels::kQuantVectorThreads / device.warp_width() / p.parts *
+      (kind == 0 ? kernels::kQuantVectorRows<1> : kernels::kQuantVectorRows<2>);
+  const auto* from = reinterpret_cast<const std::uint8_t*>(blocks.data(stream));
+  run(device, dot_kernel(place_in(kernels::kProductFormats, type), kind),
+      {.grid = {static_cast<std::uint64_t>(round_up(p.n, rows_of_block) / rows_of_block)},
+       .block = {kernels::kQuantVectorThreads}},
+      from, static_cast<const std::uint8_t*>(to), static_cast<const kernels::QuantScale*>(with),
+      y.write(stream), p);
+}
+
+void decoded_product(QType type, const RawMemory& blocks, const QuantProduct& p, const Tensor& x,
+                     Tensor& y) {
+  const Device device = y.device();
+  const Stream stream = device.stream();
+  const Tensor wide = to_dtype(x, DType::F32);
+  const std::int64_t warps = kernels::kQuantVectorThreads / device.warp_width();
+  const auto* from = reinterpret_cast<const std::uint8_t*>(blocks.data(stream));
+  run(device, decoded_kernel(place_in(kernels::kBlockFormats, type)),
+      {.grid = {static_cast<std::uint64_t>(round_up(p.n, warps) / warps),
+                static_cast<std::uint64_t>(p.m)},
+       .block = {kernels::kQuantVectorThreads}},
+      from, wide.read<float>(stream), y.write(stream), p);
+}
+
+void matrix_product(bool wide, QType type, const RawMemory& blocks, QuantProduct p, const Tensor& x,
+                    Tensor& y) {
+  const Device device = y.device();
+  const Stream stream = device.stream();
+  p.x_row = round_up(p.k, kernels::kQuantDeep);
+  Tensor halves = Tensor::uninitialized({p.m, p.x_row}, DType::F16, device);
+  Tensor scales = Tensor::uninitialized({p.m}, DType::F32, device);
+  std::byte* to = halves.write(stream);
+  auto* with = scales.write<float>(stream);
+  run(device, halve_kernel(x.dtype()),
+      {.grid = {static_cast<std::uint64_t>(p.m)}, .block = {kernels::kQuantVectorThreads}},
+      x.read(stream), to, with, p);
+  const kernels::QuantTile tile = wide ? kernels::kQuantWide : kernels::kQuantNarrow;
+  const auto tiles = static_cast<std::uint64_t>(round_up(p.n, tile.rows) / tile.rows *
+                                                (round_up(p.m, tile.tokens) / tile.tokens));
+  const auto* from = reinterpret_cast<const std::uint8_t*>(blocks.data(stream));
+  const auto threads = static_cast<std::uint64_t>(kernels::kQuantMatrixWarps * device.warp_width());
+  run(device, matrix_kernel(wide, place_in(kernels::kProductFormats, type)),
+      {.grid = {tiles}, .block = {threads}}, from, static_cast<const std::byte*>(to),
+      static_cast<const float*>(with), y.write(stream), p);
+}
+
+}  // namespace
+
+std::optional<ProductPath> product_path(const Device& device, QType type, const RawMemory& blocks,
+                                        const ProductShape& shape) {
+  const bool by_codes = has_codes(type) && is_aligned(type, blocks, device);
+  if (shape.m <= kernels::kQuantVectorMost) {
+    return by_codes ? ProductPath::Vector : ProductPath::Decoded;
+  }
+  if (!by_codes || !has_matrix_units(device)) return std::nullopt;
+  // Large tiles need a quarter of the multiprocessors to be quicker than small ones, and more rows
+  // of x than a small tile has (docs/measurements/0004).
+  const std::int64_t tiles =
+      round_up(shape.n, kernels::kQuantWide.rows) / kernels::kQuantWide.rows *
+      (round_up(shape.m, kernels::kQuantWide.tokens) / kernels::kQuantWide.tokens);
+  const bool few =
+      shape.m <= kernels::kQuantNarrow.tokens || tiles * 4 < device.properties().multiprocessors;
+  return few ? ProductPath::Narrow : ProductPath::Wide;
+}
+
+void product(ProductPath path, QType type, const RawMemory& blocks, const ProductShape& shape,
+             const Tensor& x, Tensor& y) {
+  const bool few = shape.m <= kernels::kQuantVectorMost;
+  const bool by_codes = has_codes(type) && is_aligned(type, blocks, y.device());
+  const bool vectors = path == ProductPath::Vector || path == ProductPath::Decoded;
+  if ((vectors && !few) || (path != ProductPath::Decoded && !by_codes)) {
+    throw Error(ErrorKind::Unsupported, "linear", "no kernel for ", shape.m,
+                " rows and a weight of ", type, " by this path");
+  }
+  const QuantProduct p = describe(type, shape, y);
+  switch (path) {
+    case ProductPath::Vector:
+      return vector_product(type, blocks, p, shape, x, y);
+    case ProductPath::Decoded:
+      return decoded_product(type, blocks, p, x, y);
+    case ProductPath::Narrow:
+      return matrix_product(false, type, blocks, p, x, y);
+    case ProductPath::Wide:
+      return matrix_product(true, type, blocks, p, x, y);
+  }
+}
+
+}  // namespace tl::gpu
