@@ -24,6 +24,7 @@ void add_inspect(CLI::App& app, Action& chosen);
 void add_load(CLI::App& app, Action& chosen);
 void add_ops(CLI::App& app, Action& chosen);
 void add_quantize(CLI::App& app, Action& chosen);
+void add_tokenize(CLI::App& app, Action& chosen);
 
 // --device: what Device::parse() takes, "auto" when it is not given.
 void add_device_option(CLI::App& command, const std::shared_ptr<std::string>& device);

@@ -99,6 +99,7 @@ int run(std::vector<std::string> arguments) {
   add_quantize(app, chosen);
   add_inspect(app, chosen);
   add_load(app, chosen);
+  add_tokenize(app, chosen);
 
   if (arguments.empty()) {
     fmt::print(stderr, "{}", app.help());

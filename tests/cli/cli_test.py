@@ -516,6 +516,70 @@ class Load(unittest.TestCase):
             self.assertIn(message, result.stderr)
 
 
+class Tokenize(unittest.TestCase):
+    """A vocabulary of pairs: ids 0 <unk>, 1 <s>, 2 </s>, 3 on the bytes, 259 the space, a, b, ab, a control token."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        words = [("<unk>", 2), ("<s>", 3), ("</s>", 3)] + [(f"<0x{byte:02X}>", 6) for byte in range(256)]
+        words += [("\u2581", 1), ("a", 1), ("b", 1), ("ab", 1), ("<|end|>", 3)]
+
+        def array(code, items):
+            return struct.pack("<IQ", code, len(items)) + b"".join(items)
+
+        self.model = os.path.join(self.folder.name, "m.gguf")
+        with open(self.model, "wb") as file:
+            file.write(gguf([("tokenizer.ggml.model", 8, gguf_string("llama")),
+                             ("tokenizer.ggml.tokens", 9, array(8, [gguf_string(word) for word, _ in words])),
+                             ("tokenizer.ggml.token_type", 9, array(5, [struct.pack("<i", kind) for _, kind in words]))],
+                            [], b""))
+
+    def good(self, *arguments, **options):
+        result = run("tokenize", self.model, *arguments, **options)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def test_ids_pieces_and_json(self):
+        self.assertEqual(self.good("-p", "ab b"), "1 259 262 259 261\n")
+        self.assertEqual(self.good("--no-bos", input="ab\n"), "259 262 13\n")
+        self.assertEqual(self.good("-p", "a\u00e9", "--pieces"),
+                         '      1  "<s>"\n    259  " "\n    260  "a"\n    198  "\\xc3"\n    172  "\\xa9"\n')
+        self.assertEqual(json.loads(self.good("-p", "ab", "--json")), [1, 259, 262])
+        tokens = json.loads(self.good("-p", "a\u00e9", "--json", "--pieces"))
+        self.assertEqual(tokens[0], {"id": 1, "text": "<s>", "piece": "<s>", "special": True})
+        self.assertEqual(tokens[3], {"id": 198, "text": "<0xC3>", "bytes": [195], "special": False})
+        self.assertEqual(self.good("-p", "", "--no-bos"), "\n")
+
+    def test_special_tokens_are_read_when_asked(self):
+        self.assertEqual(self.good("-p", "a<|end|>", "--special"), "1 259 260 263\n")
+        self.assertNotIn("263", self.good("-p", "a<|end|>"))
+
+    def test_the_way_back(self):
+        self.assertEqual(self.good("--decode", "-p", "[1, 259, 262, 13]"), "ab\n")
+        self.assertEqual(self.good("--decode", "--special", "-p", "1 259 262 263"), "<s>ab<|end|>")
+        for text in ("", "ab a\u6f22\n\n", "  x  ", "\U0001f999"):
+            self.assertEqual(self.good("--decode", input=self.good(input=text)), text)
+        self.assertEqual(json.loads(self.good("--decode", "--json", "-p", "262")), {"text": "ab"})
+
+    def test_what_cannot_be_used_is_an_error(self):
+        for arguments, options, message in (
+                (["--decode", "-p", "1 x2"], {}, 'tokenize: there should be a token id at byte 2, not "x2"'),
+                (["--decode", "-p", "999"], {}, "tokenizer: there is no token 999; the vocabulary has 264"),
+                (["--decode", "-p", "99999999999"], {}, "there should be a token id at byte 0"),
+                ([], {"input": "ab\udcff", "errors": "surrogateescape"}, "tokenize: the text is not UTF-8: byte 2 is 0xff")):
+            result = run("tokenize", self.model, *arguments, **options)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(message, result.stderr)
+        empty = os.path.join(self.folder.name, "empty.gguf")
+        with open(empty, "wb") as file:
+            file.write(gguf([], [], b""))
+        for path, message in ((empty, "there is no key tokenizer.ggml.model"), ("no.gguf", "No such file")):
+            result = run("tokenize", path, "-p", "x")
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(message, result.stderr)
+
+
 class Inspect(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()

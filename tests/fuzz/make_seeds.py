@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the small files that the fuzzers start from: make_seeds.py FOLDER
 
-FOLDER/gguf, FOLDER/safetensors, FOLDER/npy and FOLDER/sentencepiece get a few files of some hundred bytes each; beside
-each folder a list of its files, NAME.txt, as libFuzzer's -seed_inputs takes it.
+A folder for each kind (gguf, safetensors, npy, sentencepiece, template, tokenizer) gets a few files of some hundred
+bytes; beside it is a list of its files, NAME.txt, as libFuzzer's -seed_inputs takes it.
 """
 
 import io
@@ -106,9 +106,45 @@ def sentencepiece_seeds():
     yield field(1, field(1, b"b"))
 
 
+def template_seeds():
+    yield (b"{%- for m in messages -%}{{ '<|' + m.role + '|>' ~ m['content'] | trim }}{% if loop.last and not loop.first %}"
+           b"{{ loop.index0 }}{% elif m.x is defined %}{{ m.tool_calls | tojson(indent=2) }}{% else %}x{% endif %}{%- endfor %}")
+    yield (b"{% set ns = namespace(a=1, b=[]) %}{% for x in l if x > 1 %}{% set ns.a = ns.a + x %}{% else %}-{% endfor %}"
+           b"{% macro f(a, b=2) %}{{ a }}{{ varargs }}{{ caller() }}{% endmacro %}{% call f(1) %}{{ ns.a }}{% endcall %}")
+    yield (b"{{ s.strip().split(' ')[::-1] }}{{ d.items() | list }}{{ [1, 'a', none, 2.5] }}{{ l | sort | map('string') | join(',') }}"
+           b"{{ '%05.2f' % 3.14159 }}{{ '{:>5}|{0}'.format(n) if n is number else none }}{{ 7 // 2 ** -1 % 3 }}")
+    yield (b"{% raw %}{{ }}{% endraw %}{# c -#} {% filter upper %}a{% endfilter %}{% with a = (1, 2) %}{{ a }}{% endwith %}"
+           b"{% set x | trim %} y {% endset %}{{ x[1:-1:2] }}{{ l | selectattr('a', 'equalto', 1) | list | length }}")
+
+
+def vocabulary(model, words, keys, text):
+    """A file of the vocabulary with the text after it; the fuzzer takes the last quarter as text."""
+    arrays = [("tokenizer.ggml.model", 8, string(model)),
+              ("tokenizer.ggml.tokens", 9, gguf_array(8, [string(word) for word, _, _ in words])),
+              ("tokenizer.ggml.scores", 9, gguf_array(6, [struct.pack("<f", score) for _, score, _ in words])),
+              ("tokenizer.ggml.token_type", 9, gguf_array(5, [struct.pack("<i", kind) for _, _, kind in words]))]
+    file = gguf(3, arrays + keys, [], b"")
+    raw = text.encode()
+    return file + (raw * (1 + len(file) // len(raw)))[:len(file) // 3]
+
+
+def tokenizer_seeds():
+    base = [("<unk>", 0, 2), ("<s>", 0, 3), ("</s>", 0, 3), ("<0x41>", 0, 6), ("a", -1, 1), ("b", -2, 1), ("ab", -3, 1),
+            ("<|x|>", 0, 4)]
+    yield vocabulary("llama", base + [("\u2581", -1, 1), ("\u2581a", -2, 1)], [], "a b<s> ab<|x|>\u00e9 ")
+    merges = [("tokenizer.ggml.merges", 9, gguf_array(8, [string("a b"), string("\u0120 a")]))]
+    for pre in ("gpt-2", "llama-bpe", "tekken", "deepseek-v3", "gemma4"):
+        yield vocabulary("gpt2", base + [("\u0120", 0, 1), ("\u0120a", 0, 1)],
+                         merges + [("tokenizer.ggml.pre", 8, string(pre))], "a ab 123 It's \u6f22\n")
+    charsmap = [("tokenizer.ggml.precompiled_charsmap", 9, gguf_array(0, [bytes([b]) for b in b"\4\0\0\0\0\0\0\0x\0"])),
+                ("tokenizer.ggml.add_space_prefix", 7, b"\1"), ("tokenizer.ggml.remove_extra_whitespaces", 7, b"\1")]
+    yield vocabulary("t5", base + [("\u2581", -1, 1)], charsmap, "a  b ab<|x|>")
+
+
 def main(folder):
     for name, seeds in {"gguf": gguf_seeds(), "safetensors": safetensors_seeds(), "npy": npy_seeds(),
-                        "sentencepiece": sentencepiece_seeds()}.items():
+                        "sentencepiece": sentencepiece_seeds(), "template": template_seeds(),
+                        "tokenizer": tokenizer_seeds()}.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
         paths = []
         for number, seed in enumerate(seeds):

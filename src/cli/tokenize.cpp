@@ -1,0 +1,188 @@
+// `tl tokenize`: text to token ids with a model's vocabulary, and back.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "tl/base/error.h"
+#include "tl/base/text.h"
+#include "tl/model/gguf.h"
+#include "tl/model/tokenizer.h"
+
+namespace tl::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string model;
+  std::string text;  // of -p
+  bool has_text = false;
+  bool decode = false;
+  bool pieces = false;
+  bool json = false;
+  bool no_bos = false;
+  bool special = false;
+};
+
+std::string read_input() {
+  std::string out;
+  char buffer[1 << 16];
+  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, stdin))
+    out.append(buffer, got);
+  if (std::ferror(stdin) != 0) {
+    throw Error(ErrorKind::BadFile, "tokenize", "the standard input could not be read");
+  }
+  return out;
+}
+
+// A piece on one line and in quotes: what a reader could not see is escaped, bytes that are no text
+// too.
+std::string quoted(std::string_view piece) {
+  std::string out = "\"";
+  while (!piece.empty()) {
+    const std::size_t good = first_invalid_utf8(piece);
+    for (const char c : piece.substr(0, good)) {
+      if (c == '"' || c == '\\') {
+        out += '\\';
+        out += c;
+      } else if (c == '\n') {
+        out += "\\n";
+      } else if (c == '\t') {
+        out += "\\t";
+      } else if (c == '\r') {
+        out += "\\r";
+      } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+        out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+      } else {
+        out += c;
+      }
+    }
+    if (good == piece.size()) break;
+    out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(piece[good])));
+    piece.remove_prefix(good + 1);
+  }
+  return out + "\"";
+}
+
+// Numbers with anything between them that a list may have: spaces, commas, brackets.
+std::vector<TokenId> parse_ids(std::string_view text) {
+  std::vector<TokenId> ids;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    at = std::find_if_not(at, end, [](char c) {
+      return std::string_view(" \t\r\n,;[]").find(c) != std::string_view::npos;
+    });
+    if (at == end) return ids;
+    TokenId id = 0;
+    const auto [stop, failed] = std::from_chars(at, end, id);
+    if (failed != std::errc()) {
+      const std::string_view word(at,
+                                  static_cast<std::size_t>(std::min(end - at, std::ptrdiff_t{20})));
+      throw Error(ErrorKind::BadArgument, "tokenize", "there should be a token id at byte ",
+                  at - text.data(), ", not ", quoted(word));
+    }
+    ids.push_back(id);
+    at = stop;
+  }
+}
+
+Json to_json(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+  Json tokens = Json::array();
+  for (const TokenId id : ids) {
+    // Bytes that are not UTF-8 cannot stand in JSON as they are.
+    const std::string_view piece = tokenizer.piece(id);
+    Json token{{"id", id}, {"text", std::string(tokenizer.text(id))}};
+    if (first_invalid_utf8(piece) == piece.size()) {
+      token["piece"] = std::string(piece);
+    } else {
+      token["bytes"] = Json::array();
+      for (const char c : piece)
+        token["bytes"].push_back(static_cast<unsigned>(static_cast<unsigned char>(c)));
+    }
+    token["special"] = tokenizer.is_special(id);
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
+
+std::string dump(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+int tokenize(const Options& options) {
+  const Tokenizer tokenizer = Tokenizer::from_gguf(GgufFile::open(options.model));
+  for (const std::string& warning : tokenizer.warnings()) {
+    fmt::print(stderr, "tl: {} {}\n", coloured(stderr, Colour::Yellow, "warning:"), warning);
+  }
+  const std::string text = options.has_text ? options.text : read_input();
+  if (options.decode) {
+    const std::string out =
+        tokenizer.decode(parse_ids(text), {.special = options.special, .is_start = true});
+    if (options.json) {
+      fmt::print("{}\n", dump(Json{{"text", out}}));
+    } else {
+      std::fwrite(out.data(), 1, out.size(),
+                  stdout);  // as it is: a text may end without a new line
+    }
+    return 0;
+  }
+  if (const std::size_t bad = first_invalid_utf8(text); bad != text.size()) {
+    throw Error(
+        ErrorKind::BadArgument, "tokenize", "the text is not UTF-8: byte ", bad, " is ",
+        fmt::format("0x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(text[bad]))));
+  }
+  const std::vector<TokenId> ids =
+      tokenizer.encode(text, {.add_special = !options.no_bos, .parse_special = options.special});
+  if (options.json) {
+    Json json;
+    if (options.pieces) {
+      json = to_json(tokenizer, ids);
+    } else {
+      json = ids;
+    }
+    fmt::print("{}\n", options.pieces ? dump(json) : json.dump());
+  } else if (options.pieces) {
+    for (const TokenId id : ids) fmt::print("{:>7}  {}\n", id, quoted(tokenizer.piece(id)));
+  } else {
+    fmt::print("{}\n", fmt::join(ids, " "));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app, Action& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command =
+      *app.add_subcommand("tokenize", "turn text into a model's token ids, and back");
+  command.add_option("model", options->model, "a GGUF file; the vocabulary alone is enough")
+      ->required();
+  CLI::Option* text = command.add_option("-p,--prompt", options->text,
+                                         "the text (or the ids); else standard input");
+  command.add_flag("--decode", options->decode, "from ids to text");
+  command.add_flag("--pieces", options->pieces, "a line for each token with what it stands for");
+  command.add_flag("--json", options->json, "print it as JSON");
+  command.add_flag("--no-bos", options->no_bos, "do not add the tokens that begin and end a text");
+  command.add_flag("--special", options->special,
+                   "read special tokens in the text; with --decode, show them");
+  command.callback([options, text, &chosen] {
+    options->has_text = text->count() > 0;
+    chosen = [options] { return tokenize(*options); };
+  });
+}
+
+}  // namespace tl::cli
