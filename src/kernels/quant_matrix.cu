@@ -240,6 +240,7 @@ GPU_INLINE void multiply(const Bits8* w, const Half* x, const float* scales, voi
     constexpr int kEach = kRowTiles * kTiles * Mma::kSums;
     static_assert(kDeepWarps * kEach * kWarp * sizeof(float) <= sizeof staged);
     auto* all = reinterpret_cast<float*>(&staged[0][0][0]);
+    copies_wait<0>();  // those past the end are under way too
     barrier();
     GPU_UNROLLED
     for (int i = 0; i < kEach; ++i) {

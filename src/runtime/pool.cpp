@@ -88,6 +88,7 @@ Block* Pool::new_record() noexcept {
 }
 
 void Pool::drop_record(Block& record) noexcept {
+  if (reserved_ == &record) reserved_ = nullptr;
   record.start = nullptr;
   record.capacity = 0;
   record.before = nullptr;
@@ -262,12 +263,14 @@ void Pool::reserve(std::span<const std::uint64_t> sizes, StreamState& home) {
     SegmentList& list = (one_order_ ? own_lists_ : home.free_memory)[1];
     if (Chunk* chunk = list.take(size); chunk != nullptr) {
       list.add(chunk);
+      reserved_ = static_cast<Block*>(chunk);
     } else {
       reserve_records(1);
       const CurrentContext current(context_);
       Block* segment = new_segment(size, /*large=*/true);
       segment->home = &home;
-      put_free(*segment);
+      list.add(segment);
+      reserved_ = segment;
     }
   }
   context_.release_deferred_streams();
@@ -313,7 +316,17 @@ BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* dev
       const std::uint64_t size = round_up(bytes, SegmentList::kGranularity);
       const bool large = size > kSmall;
       auto& lists = one_order_ ? own_lists_ : home.free_memory;
-      block = static_cast<Block*>(lists[large ? 1 : 0].take(size));
+      SegmentList& list = lists[large ? 1 : 0];
+      // What was reserved goes to those it was reserved for: the best fit for each of them might be
+      // elsewhere, and then there would be no room for the next ones.
+      const bool from_reserved = large && reserved_ != nullptr && reserved_->is_free &&
+                                 reserved_->capacity >= size && &list_of(*reserved_) == &list;
+      if (from_reserved) {
+        block = reserved_;
+        list.remove(block);
+      } else {
+        block = static_cast<Block*>(list.take(size));
+      }
       if (block != nullptr) {
         ++statistics_.hits;
       } else {
@@ -322,6 +335,10 @@ BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* dev
       }
       block->home = &home;
       split(*block, size);
+      if (from_reserved) {
+        Chunk* rest = block->after;
+        reserved_ = rest != nullptr && rest->is_free ? static_cast<Block*>(rest) : nullptr;
+      }
       if (one_order_) TL_SHOW_MEMORY(block->start, bytes);
       block->bytes = bytes;
       block->label = label;

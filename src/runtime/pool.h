@@ -95,6 +95,7 @@ class Pool {
   std::vector<StreamState*> streams_;
   Block* live_ = nullptr;
   Block* held_ = nullptr;
+  Block* reserved_ = nullptr;  // the free chunk that the last reserve() found or made
   Block* spare_records_ = nullptr;
   std::size_t spare_count_ = 0;
   std::uint64_t limit_;

@@ -219,6 +219,24 @@ TEST_P(Pools, ReservedRoomIsCutWithoutSlack) {
   EXPECT_EQ(device().pool().reserved_bytes, 0U);
 }
 
+// The best place for the first block of 6 MiB is the room that the block of 9 MiB needs.
+TEST_P(Pools, WhatIsReservedAgainFitsWhereItWas) {
+  const auto load = [&] {
+    std::vector<DeviceMemory<char>> blocks;
+    for (const std::vector<std::uint64_t>& sizes :
+         {std::vector<std::uint64_t>{6 * kMiB, 6 * kMiB}, std::vector<std::uint64_t>{9 * kMiB}}) {
+      device().reserve(sizes);
+      for (const std::uint64_t size : sizes) blocks.emplace_back(device(), size);
+    }
+    return device().pool().reserved_bytes;
+  };
+  const std::uint64_t once = load();
+  EXPECT_EQ(load(), once);
+  EXPECT_EQ(load(), once);
+  device().trim();
+  EXPECT_EQ(load(), once) << "after the reserved room went back to the driver";
+}
+
 TEST_P(Pools, ReservingTwiceTakesRoomOnce) {
   const std::vector<std::uint64_t> sizes{20 * kMiB, 5 * kMiB, 100};
   device().reserve(sizes);
