@@ -77,6 +77,7 @@ for target in $targets; do
   # Every op and every kernel once, on small inputs; all tests of ops would take days here.
   check "ops-$target" "${emulated[@]}" TL_OPS_REPORT="$PWD/$out/ops-$target.tsv" \
     build/release/bin/ops_tests --gtest_filter='*Sweep*'
+  check "quant-$target" "${emulated[@]}" build/release/bin/quant_tests --gtest_filter='*Sweep*'
   awk -F '\t' '$1 == "kernels" {used += $4; all += $5} END {print "    ops launched " used " of " all " kernels"}' \
     "$out/ops-$target.tsv"
 done

@@ -6,7 +6,7 @@
 // many come with it. The formats without integers are multiplied as f32 (decoded_*), one vector in
 // each row of the grid.
 #define GPU_THREADS 128
-#define GPU_LEAST_BLOCKS 3
+#define GPU_LEAST_BLOCKS 4
 #include "gpu.h"
 #include "gpu_quant.h"
 #include "quant_blocks.h"

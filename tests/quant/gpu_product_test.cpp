@@ -99,6 +99,26 @@ constexpr double kByteBound = 0.042;
 // allowed.
 constexpr double kHalfBound = 6 * 3.0 / 4096;
 
+// Every kernel once, on the smallest inputs: what an emulator has time for.
+TEST_P(GpuProducts, SweepOverEveryKernel) {
+  const std::int64_t k = 256;
+  for (const QType type : product_types()) {
+    const QTensor w = weight(type, 3, k, device());
+    for (const std::int64_t m : {1, 2, 4, 8}) {
+      const auto x = numbers(m * k, 9);
+      expect_near(w, x, multiply(ProductPath::Vector, w, x), kByteBound, "vector");
+    }
+    const auto x = numbers(3 * k, 9);
+    expect_near(w, x, multiply(ProductPath::Narrow, w, x), kHalfBound, "narrow");
+    expect_near(w, x, multiply(ProductPath::Wide, w, x), kHalfBound, "wide");
+  }
+  for (const QType type : block_types()) {
+    const QTensor w = weight(type, 2, k, device());
+    const auto x = numbers(k, 9);
+    expect_near(w, x, multiply(ProductPath::Decoded, w, x), 1e-5, "decoded");
+  }
+}
+
 TEST_P(GpuProducts, VectorsOfEveryCountAreNearTheTruth) {
   for (const QType type : product_types()) {
     const std::int64_t k = format_of(type).elements == 32 ? 32 * 37 : 256 * 5;
