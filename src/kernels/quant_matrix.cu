@@ -76,20 +76,17 @@ constexpr int kGroups = kStages * kLaneStage / 32;
 // of their own; else they have the same rows, and take turns with the chunks of k.
 template <class Format, int kRowTiles, int kTokens, int kDeepWarps, class Mma>
 GPU_INLINE void multiply(const Bits8* w, const Half* x, const float* scales, void* y,
-                         const QuantProduct& p) {
+                         const QuantProduct& p, Index block_row, Index first_token) {
   using W = words::Words<Format>;
   constexpr int kTiles = kTokens / Mma::kColumns;
   constexpr int kTilesTogether = Mma::kSums == 8 ? 1 : kTiles < 4 ? kTiles : 4;
   constexpr int kThreads = kQuantMatrixWarps * static_cast<int>(kWarp);
-  constexpr int kBlockRows = Mma::kRows * kRowTiles * (kQuantMatrixWarps / kDeepWarps);
   constexpr int kStageTokens = kTokens * kDeepWarps;
   constexpr int kStagesHeld = kDeepWarps == 1 ? 3 : 5;
   alignas(128) GPU_SHARED Half staged[kStagesHeld][kStageTokens][kStage];
 
-  const unsigned token_tiles = static_cast<unsigned>((p.m + kTokens - 1) / kTokens);
-  const Index first_token = static_cast<Index>(block_index() % token_tiles) * kTokens;
-  const Index first_row = static_cast<Index>(block_index() / token_tiles) * kBlockRows +
-                          (kDeepWarps == 1 ? warp_index() * Mma::kRows * kRowTiles : 0u);
+  const Index first_row =
+      block_row + (kDeepWarps == 1 ? warp_index() * Mma::kRows * kRowTiles : 0u);
   const int deep_warp = kDeepWarps == 1 ? 0 : static_cast<int>(warp_index());
   const int groups = static_cast<int>(p.k / 32);
   const int rounds = static_cast<int>((p.k + kChunk * kDeepWarps - 1) / (kChunk * kDeepWarps));
@@ -313,12 +310,34 @@ GPU_INLINE void multiply_plainly(const Bits8* w, const Half* x, const float* sca
   }
 }
 
+// The tile of a block: tokens first, so that blocks side by side share rows of w.
+struct Tile {
+  Index row, token;
+  GPU_INLINE Tile(QuantTile size, Index m) {
+    const auto across = static_cast<unsigned>((m + size.tokens - 1) / size.tokens);
+    row = static_cast<Index>(block_index() / across) * size.rows;
+    token = static_cast<Index>(block_index() % across) * size.tokens;
+  }
+};
+
 template <class Format>
 GPU_INLINE void wide(const Bits8* w, const Half* x, const float* s, void* y,
                      const QuantProduct& p) {
   if constexpr (MatrixUnit::kThere) {
     static_assert(kQuantWide.rows == MatrixUnit::kRows * 2 * kQuantMatrixWarps);
-    multiply<Format, 2, kQuantWide.tokens, 1, MatrixUnit>(w, x, s, y, p);
+    const Tile tile(kQuantWide, p.m);
+    // Where the weights take most registers (Q3_K) the tokens come in two parts.
+    constexpr int kParts = sizeof(typename words::Words<Format>::Raw) > 92 ? 2 : 1;
+    constexpr int kTokens = kQuantWide.tokens / kParts;
+    GPU_ROLLED
+    for (int part = 0; part < kParts; ++part) {
+      if (part > 0) {
+        copies_wait<0>();
+        barrier();
+      }
+      multiply<Format, 2, kTokens, 1, MatrixUnit>(w, x, s, y, p, tile.row,
+                                                  tile.token + part * kTokens);
+    }
   } else {
     multiply_plainly<Format, kQuantWide.rows, kQuantWide.tokens>(w, x, s, y, p);
   }
@@ -329,7 +348,9 @@ GPU_INLINE void narrow(const Bits8* w, const Half* x, const float* s, void* y,
   if constexpr (MatrixUnit::kThere) {
     static_assert(kQuantNarrow.rows == 2 * MatrixUnit::kRows);
     static_assert(kQuantDeep % (kQuantMatrixWarps * kChunk) == 0);
-    multiply<Format, 2, kQuantNarrow.tokens, kQuantMatrixWarps, MatrixUnit>(w, x, s, y, p);
+    const Tile tile(kQuantNarrow, p.m);
+    multiply<Format, 2, kQuantNarrow.tokens, kQuantMatrixWarps, MatrixUnit>(w, x, s, y, p, tile.row,
+                                                                            tile.token);
   } else {
     multiply_plainly<Format, kQuantNarrow.rows, kQuantNarrow.tokens>(w, x, s, y, p);
   }

@@ -337,10 +337,6 @@ GPU_KERNEL void dot_q2_k_4(const Bits8* w, const Bits8* x, const QuantScale* s, 
                            QuantProduct p) {
   dot<blocks::Q2_K, 4>(w, x, s, y, p);
 }
-GPU_KERNEL void dot_q2_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                           QuantProduct p) {
-  dot<blocks::Q2_K, 8>(w, x, s, y, p);
-}
 GPU_KERNEL void dot_q3_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
   dot<blocks::Q3_K, 2>(w, x, s, y, p);
@@ -348,10 +344,6 @@ GPU_KERNEL void dot_q3_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, 
 GPU_KERNEL void dot_q3_k_4(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
   dot<blocks::Q3_K, 4>(w, x, s, y, p);
-}
-GPU_KERNEL void dot_q3_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
-                           QuantProduct p) {
-  dot<blocks::Q3_K, 8>(w, x, s, y, p);
 }
 GPU_KERNEL void dot_q4_k_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                            QuantProduct p) {
@@ -424,6 +416,18 @@ GPU_KERNEL void dot_mxfp4_4(const Bits8* w, const Bits8* x, const QuantScale* s,
 GPU_KERNEL void dot_mxfp4_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
                             QuantProduct p) {
   dot<blocks::MXFP4, 8>(w, x, s, y, p);
+}
+
+// Two that take more registers than the others.
+#undef GPU_LEAST_BLOCKS
+#define GPU_LEAST_BLOCKS 3
+GPU_KERNEL void dot_q2_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                           QuantProduct p) {
+  dot<blocks::Q2_K, 8>(w, x, s, y, p);
+}
+GPU_KERNEL void dot_q3_k_8(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
+                           QuantProduct p) {
+  dot<blocks::Q3_K, 8>(w, x, s, y, p);
 }
 
 // A row's worth of reads at once, by as many warps as there can be: few registers each.

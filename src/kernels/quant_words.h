@@ -258,26 +258,25 @@ struct Words<blocks::Q3_K> : ScaledTwice {
   static constexpr int kBias = 4;
   struct Raw {
     int g;
-    Unaligned<14> tail;  // scales and d
+    Bits32 whole, fours, twos;  // two bytes each: d, and where the two scales' bits are
     Unaligned<32> low, high;
     GPU_INLINE void load(const Bits8* row, Index group) {
       const GroupOf<blocks::Q3_K> of(row, group);
       g = of.g;
-      tail.load(of.block + 96);
+      whole = load_vec<2>(of.block + 108).words.at[0];
+      fours = load_vec<2>(of.block + 96 + 2 * (g & 3)).words.at[0];
+      twos = load_vec<2>(of.block + 104 + 2 * (g & 1)).words.at[0];
       high.load(of.block);
       low.load(of.block + 32 + 32 * (g >> 2));
     }
   };
   Bits32 q[8];
   GPU_INLINE void open(const Raw& raw) {
-    const float whole = half_of(raw.tail.word(3));
-    const Bits32 first = raw.tail.word(0), second = raw.tail.word(1), third = raw.tail.word(2);
     GPU_UNROLLED
     for (int half = 0; half < 2; ++half) {
-      const int s = 2 * raw.g + half;  // of sixteen scales
-      const Bits32 four = ((s & 4) == 0 ? first : second) >> 8 * (s & 3) >> (s >> 3) * 4 & 15u;
-      const Bits32 two = third >> 8 * (s & 3) >> (s >> 2) * 2 & 3u;
-      d[half] = whole * static_cast<float>(static_cast<int>(four | two << 4) - 32);
+      const Bits32 four = raw.fours >> 8 * half >> 4 * (raw.g >> 2) & 15u;
+      const Bits32 two = raw.twos >> 8 * half >> 2 * (raw.g >> 1) & 3u;
+      d[half] = half_of(raw.whole) * static_cast<float>(static_cast<int>(four | two << 4) - 32);
     }
     GPU_UNROLLED
     for (int j = 0; j < 8; ++j) {
