@@ -92,6 +92,41 @@ def mend_sdwa_modifiers(emu):
     emu._INST_HANDLERS.update(dict.fromkeys(kinds, compile_))
 
 
+def mend_lds_accumulators(emu):
+    """LDS instructions of CDNA with the ACC bit: the data comes from an accumulation register, as in
+    `ds_write_b32 v1, a0`. The emulator does that for memory and not for LDS: it stored v0.
+    """
+    compile_mem = emu._compile_mem_op
+
+    def compile_(inst, ctx):
+        if not emu._iattr(inst, "acc"):
+            return compile_mem(inst, ctx)
+        address, kind, read = ctx.inst_field(type(inst).addr), type(ctx), type(ctx).rvgpr_dyn
+
+        def read_data(self, register, *rest):
+            return (read if register is address else kind.raccvgpr_dyn)(self, register, *rest)
+        kind.rvgpr_dyn = read_data
+        try:
+            return compile_mem(inst, ctx)
+        finally:
+            kind.rvgpr_dyn = read
+    emu._INST_HANDLERS[emu.irc.DS] = compile_
+
+
+def mend_odd_halves(emu):
+    """Two bytes from an odd address, as the compiler asks for where it may (`global_load_d16_b16 v24, v[12:13], off
+    offset:133`). The emulator left the lowest bit of the address out. Four bytes it takes from any address.
+    """
+    pcode = sys.modules[emu.parse_pcode.__module__]
+    load, uint32 = pcode.Parser._handle_mem_load, emu.dtypes.uint32
+
+    def load_any(self, address, dtype):
+        if dtype not in (emu.dtypes.uint16, emu.dtypes.int16):
+            return load(self, address, dtype)
+        return pcode._cast_to(load(self, address, uint32) & emu.UOp.const(0xFFFF, uint32), dtype)
+    pcode.Parser._handle_mem_load = load_any
+
+
 if os.environ["TINYGRAD"] not in sys.path:
     sys.path.insert(0, os.environ["TINYGRAD"])
 mend_pseudocode()
@@ -101,3 +136,5 @@ sys.modules["emulate"] = module
 spec.loader.exec_module(module)
 mend_16_bit_registers(module._emu())
 mend_sdwa_modifiers(module._emu())
+mend_lds_accumulators(module._emu())
+mend_odd_halves(module._emu())
