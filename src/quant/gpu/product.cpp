@@ -67,7 +67,7 @@ int parts_of(const Device& device, const ProductShape& shape) {
 void vector_product(QType type, const RawMemory& blocks, QuantProduct p, const ProductShape& shape,
                     const Tensor& x, Tensor& y) {
   const Device device = y.device();
-  const Stream stream = device.stream();
+  const Stream& stream = device.stream();
   const auto kind = static_cast<unsigned>(
       std::lower_bound(kernels::kProductVectors.begin(), kernels::kProductVectors.end(), shape.m) -
       kernels::kProductVectors.begin());
@@ -98,7 +98,7 @@ void vector_product(QType type, const RawMemory& blocks, QuantProduct p, const P
 void decoded_product(QType type, const RawMemory& blocks, const QuantProduct& p, const Tensor& x,
                      Tensor& y) {
   const Device device = y.device();
-  const Stream stream = device.stream();
+  const Stream& stream = device.stream();
   const Tensor wide = to_dtype(x, DType::F32);
   const std::int64_t warps = kernels::kQuantVectorThreads / device.warp_width();
   const auto* from = reinterpret_cast<const std::uint8_t*>(blocks.data(stream));
@@ -112,7 +112,7 @@ void decoded_product(QType type, const RawMemory& blocks, const QuantProduct& p,
 void matrix_product(bool wide, QType type, const RawMemory& blocks, QuantProduct p, const Tensor& x,
                     Tensor& y) {
   const Device device = y.device();
-  const Stream stream = device.stream();
+  const Stream& stream = device.stream();
   p.x_row = round_up(p.k, kernels::kQuantDeep);
   Tensor halves = Tensor::uninitialized({p.m, p.x_row}, DType::F16, device);
   Tensor scales = Tensor::uninitialized({p.m}, DType::F32, device);
@@ -125,7 +125,8 @@ void matrix_product(bool wide, QType type, const RawMemory& blocks, QuantProduct
   const auto tiles = static_cast<std::uint64_t>(round_up(p.n, tile.rows) / tile.rows *
                                                 (round_up(p.m, tile.tokens) / tile.tokens));
   const auto* from = reinterpret_cast<const std::uint8_t*>(blocks.data(stream));
-  const auto threads = static_cast<std::uint64_t>(kernels::kQuantMatrixWarps * device.warp_width());
+  const auto threads =
+      std::uint64_t{kernels::kQuantMatrixWarps} * static_cast<std::uint64_t>(device.warp_width());
   run(device, matrix_kernel(wide, place_in(kernels::kProductFormats, type)),
       {.grid = {tiles}, .block = {threads}}, from, static_cast<const std::byte*>(to),
       static_cast<const float*>(with), y.write(stream), p);
