@@ -2,7 +2,7 @@
 //
 // The same text compiles with nvcc and NVRTC, with clang for AMD GPUs (no HIP header and no device
 // library: compiler builtins only) and hipRTC, and with the host compiler for the simulated GPU
-// (-DGPU_HOST_WARP=32 or 64, see gpu_host.h). Here, and nowhere else, stands the vendor #if: three
+// (-DGPU_HOST_WARP=32 or 64, see gpu_host.h). Here, and in gpu_mma.h, stands the vendor #if: three
 // blocks that define the same short list of primitives. What can be said with those primitives is
 // in the gpu_*.h files included at the end.
 //

@@ -102,12 +102,11 @@ GPU_INLINE Bits32 bytes_from(Bits32 low, Bits32 high, Bits32 first) {
 // ---- copies of 16 bytes from global to shared memory, both aligned to 16
 //
 // Started one by one; copies_close() ends a group of them, and copies_wait<n>() waits until at most
-// n groups of this thread are under way. A barrier (or warp_sync) then shows them to the others. A
-// copy that is not wanted leaves the shared bytes undefined, and its source may be anywhere. Where
-// the hardware has no such copies (kCopiesAside is false) they are done at once.
+// n groups of this thread are under way. A barrier then shows them to the others. A copy that is
+// not wanted leaves the shared bytes undefined, and its source may be anywhere. Where the hardware
+// has no such copies they are done at once.
 
 #if defined(GPU_NVIDIA) && __CUDA_ARCH__ >= 800
-constexpr bool kCopiesAside = true;
 GPU_INLINE void copy_aside(void* shared, const void* global, bool wanted) {
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
   const int bytes = wanted ? 16 : 0;  // no branch: the rest is filled with zeros
@@ -120,11 +119,6 @@ GPU_INLINE void copies_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kUnderWay) : "memory");
 }
 #else
-#if defined(GPU_SIMULATED)
-constexpr bool kCopiesAside = kWarp == 32;  // both ways of using it are tried
-#else
-constexpr bool kCopiesAside = false;
-#endif
 GPU_INLINE void copy_aside(void* shared, const void* global, bool wanted) {
   if (wanted) {
     store_vec(static_cast<Bits32*>(shared), load_vec<4>(static_cast<const Bits32*>(global)));
@@ -134,19 +128,6 @@ GPU_INLINE void copies_close() {}
 template <int kUnderWay>
 GPU_INLINE void copies_wait() {}
 #endif
-
-// What a lane has written to shared memory before this, the others of its warp see after it.
-GPU_INLINE void warp_sync() {
-#if defined(GPU_NVIDIA)
-  __syncwarp();
-#elif defined(GPU_AMD)
-  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
-  __builtin_amdgcn_wave_barrier();
-  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
-#else
-  warp_ballot(true);
-#endif
-}
 
 // ---- matrix units
 

@@ -4,8 +4,9 @@
 // Tokens have become f16 (module QUANT_VECTOR), each row divided by a power of two. Weights become
 // f16 in the registers of the lanes that need them and are never stored: a lane takes 32 neighbours
 // of a row, as a format packs them, and the tokens are read in the order that fits. Sums are f32,
-// in a fixed order. Rows and tokens past the end repeat the last one and come to nothing.
-#define GPU_LEAST_BLOCKS 1
+// in a fixed order. Rows past the end repeat the last one, tokens past the end are whatever lies
+// there; neither is stored.
+#define GPU_LEAST_BLOCKS 1  // all registers there are: with fewer the tiles spill
 #include "gpu.h"
 #include "gpu_mma.h"
 #include "gpu_quant.h"
@@ -49,16 +50,6 @@ struct Factors {
 };
 
 // ---- products
-
-GPU_INLINE void store(void* y, int type, Index at, float value) {
-  if (type == 0) {
-    static_cast<float*>(y)[at] = value;
-  } else if (type == 1) {
-    static_cast<Half*>(y)[at] = from_float<Half>(value);
-  } else {
-    static_cast<BFloat16*>(y)[at] = from_float<BFloat16>(value);
-  }
-}
 
 // Tokens in shared memory: a stage has 64 elements of each, those of a lane next to each other. The
 // eight pieces of 16 bytes change places with the number of the token, so that lanes read different
@@ -265,7 +256,7 @@ GPU_INLINE void multiply(const Bits8* w, const Half* x, const float* scales, voi
       GPU_UNROLLED
       for (int t = 0; t < kRowTiles; ++t) {
         const Index row = first_row + t * Mma::kRows + Mma::sum_row(i);
-        if (row < p.n) store(y, p.y_type, token * p.n + row, sums[t][tile][i] * scale);
+        if (row < p.n) words::store(y, p.y_type, token * p.n + row, sums[t][tile][i] * scale);
       }
     }
   }
@@ -306,7 +297,7 @@ GPU_INLINE void multiply_plainly(const Bits8* w, const Half* x, const float* sca
         }
       }
     }
-    store(y, p.y_type, token * p.n + row, sum * scales[token]);
+    words::store(y, p.y_type, token * p.n + row, sum * scales[token]);
   }
 }
 

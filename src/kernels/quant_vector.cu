@@ -20,16 +20,6 @@ using tl::kernels::QuantScale;
 
 static_assert(kBlockThreads == tl::kernels::kQuantVectorThreads);
 
-GPU_INLINE void store(void* y, int type, Index at, float value) {
-  if (type == 0) {
-    static_cast<float*>(y)[at] = value;
-  } else if (type == 1) {
-    static_cast<Half*>(y)[at] = from_float<Half>(value);
-  } else {
-    static_cast<BFloat16*>(y)[at] = from_float<BFloat16>(value);
-  }
-}
-
 // ---- vectors as bytes
 
 // Eight threads make 32 bytes, four each. A block of the grid's second dimension is a row.
@@ -266,7 +256,7 @@ GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, vo
   if (first_row + r >= p.n || v >= p.m) return;
   float total = partial[warp][r][v];
   for (int other = 1; other < p.parts; ++other) total += partial[warp + other][r][v];
-  store(y, p.y_type, v * p.n + first_row + r, total);
+  words::store(y, p.y_type, v * p.n + first_row + r, total);
 }
 
 GPU_KERNEL void dot_q4_0_2(const Bits8* w, const Bits8* x, const QuantScale* s, void* y,
@@ -508,7 +498,7 @@ GPU_INLINE void decoded(const Bits8* w, const float* x, void* y, const QuantProd
     for (int j = 0; j < 8; ++j) sum = math::fma(value[j], with[8 * i + j], sum);
   }
   sum = warp_sum(sum);
-  if (lane() == 0) store(y, p.y_type, vector * p.n + row, sum);
+  if (lane() == 0) words::store(y, p.y_type, vector * p.n + row, sum);
 }
 
 GPU_KERNEL void decoded_q4_0(const Bits8* w, const float* x, void* y, QuantProduct p) {

@@ -1,4 +1,5 @@
-// 32 neighbours of a row of blocks, in words: what products of quantised rows are made of.
+// 32 neighbours of a row of blocks, in words: what products of quantised rows are made of. And how
+// their results are stored.
 //
 // For a format F of quant_blocks.h, Words<F>::Raw is loaded with what the 32 elements of number
 // `group` of a row are made of, and nothing is done with it; Words<F> made of that has them ready.
@@ -18,6 +19,17 @@ namespace blocks = tl::quant_blocks;
 
 GPU_INLINE Bits32 word_at(const Bits8* p) { return load_vec<4>(p).words.at[0]; }
 GPU_INLINE float half_of(Bits32 low_bits) { return f16_to_float(static_cast<Bits16>(low_bits)); }
+
+// Element `at` of a result of type QuantProduct::y_type.
+GPU_INLINE void store(void* y, int type, Index at, float value) {
+  if (type == 0) {
+    static_cast<float*>(y)[at] = value;
+  } else if (type == 1) {
+    static_cast<Half*>(y)[at] = from_float<Half>(value);
+  } else {
+    static_cast<BFloat16*>(y)[at] = from_float<BFloat16>(value);
+  }
+}
 
 // kCount words from an address that kAlign, at least 4, divides.
 template <int kAlign, int kCount>

@@ -1,6 +1,6 @@
-// After all tests of ops: was every kernel that the host can ask for asked for? A kernel that no
-// test reaches would be seen by nobody on any rung. After some of the tests the kernels are counted
-// and nothing is asked of them.
+// After all tests of ops (or quant): was every kernel of theirs that the host can ask for asked
+// for? A kernel that no test reaches would be seen by nobody on any rung. After some of the tests
+// the kernels are counted and nothing is asked of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
