@@ -20,6 +20,7 @@
 #include "tl/kernels/sort.h"
 #include "tl/model/chat_template.h"
 #include "tl/model/convert.h"
+#include "tl/model/decoder_config.h"
 #include "tl/model/gguf.h"
 #include "tl/model/gguf_value.h"
 #include "tl/model/gguf_writer.h"
