@@ -197,8 +197,9 @@ DecoderConfig Reader::config() {
   return config;
 }
 
-void Reader::set_windows(DecoderConfig& config, std::int64_t window, std::int64_t period) const {
+void Reader::set_windows(DecoderConfig& config, const WindowForm& usual) const {
   constexpr std::string_view kPattern = "attention.sliding_window_pattern";
+  const std::int64_t window = whole_if("attention.sliding_window").value_or(usual.window);
   if (window == 0) return;
   const GgufValue* pattern = find(kPattern);
   if (pattern != nullptr && pattern->is_array()) {
@@ -212,10 +213,25 @@ void Reader::set_windows(DecoderConfig& config, std::int64_t window, std::int64_
     }
     return;
   }
-  period = whole_if(kPattern).value_or(period);
+  const std::int64_t period = whole_if(kPattern).value_or(usual.period);
   for (std::int64_t i = 0; i < config.layers; ++i) {
     const bool sees_all = period != 0 && i % period == period - 1;
     if (!sees_all) config.attention[static_cast<std::size_t>(i)].window = window;
+  }
+}
+
+void Reader::refuse_what_is_left_out(const DecoderConfig& config) const {
+  const auto given = [&](std::string_view key) { return number_if(key).value_or(0); };
+  for (const auto& [key, cap] : {std::pair{"attn_logit_softcapping", config.attention_softcap},
+                                 std::pair{"final_logit_softcapping", config.output_softcap}}) {
+    if (cap == 0 && given(key) != 0) not_run(key, "a cap is not known for this architecture");
+  }
+  const bool has_windows = std::ranges::any_of(
+      config.attention, [](const LayerAttention& layer) { return layer.window != 0; });
+  const double base = positive_or("rope.freq_base", 10000);
+  if (has_windows && config.ropes.size() == 1 && positive_or("rope.freq_base_swa", base) != base) {
+    not_run("rope.freq_base_swa",
+            "layers with a window that turn otherwise are not known for this architecture");
   }
 }
 
@@ -381,6 +397,7 @@ void Reader::ends(DecoderModel& model) {
 }
 
 DecoderModel Reader::model(DecoderConfig config, const LayerForm& form) {
+  refuse_what_is_left_out(config);
   DecoderModel model;
   model.config = std::move(config);
   ends(model);
