@@ -28,7 +28,7 @@ struct Case {
   std::vector<TokenId> prompt, then;
   std::vector<float> logits;  // (prompt and then, vocabulary)
 };
-void PrintTo(const Case& each, std::ostream* out) { *out << each.name; }
+std::ostream& operator<<(std::ostream& out, const Case& each) { return out << each.name; }
 
 std::vector<Case> cases() {
   const std::string data = join(TL_SOURCE, "/tests/model/data/logits.");
