@@ -19,7 +19,9 @@ struct Architecture {
 };
 
 constexpr std::array kArchitectures = {
-    Architecture{"llama", read_llama},
+    Architecture{"llama", read_llama},   Architecture{"qwen2", read_qwen2},
+    Architecture{"qwen3", read_qwen3},   Architecture{"gemma2", read_gemma2},
+    Architecture{"gemma3", read_gemma3}, Architecture{"phi3", read_phi3},
 };
 
 constexpr auto kNames = [] {

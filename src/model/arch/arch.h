@@ -49,5 +49,10 @@ class Reader;
 
 // One for each architecture.
 DecoderModel read_llama(Reader& reader);
+DecoderModel read_qwen2(Reader& reader);
+DecoderModel read_qwen3(Reader& reader);
+DecoderModel read_gemma2(Reader& reader);
+DecoderModel read_gemma3(Reader& reader);
+DecoderModel read_phi3(Reader& reader);
 
 }  // namespace tl::arch

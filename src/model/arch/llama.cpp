@@ -9,7 +9,7 @@ DecoderModel read_llama(Reader& reader) {
   DecoderConfig config = reader.config();
   config.rope_pairs = RopePairs::Neighbours;
   // Mistral's first model saw 4096 positions in every layer.
-  reader.set_windows(config, reader.whole_if("attention.sliding_window").value_or(0), 0);
+  reader.set_windows(config, {});
   return reader.model(std::move(config), {});
 }
 

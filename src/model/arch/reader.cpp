@@ -197,8 +197,9 @@ DecoderConfig Reader::config() {
   return config;
 }
 
-void Reader::set_windows(DecoderConfig& config, std::int64_t window, std::int64_t period) const {
+void Reader::set_windows(DecoderConfig& config, const WindowForm& usual) const {
   constexpr std::string_view kPattern = "attention.sliding_window_pattern";
+  const std::int64_t window = whole_if("attention.sliding_window").value_or(usual.window);
   if (window == 0) return;
   const GgufValue* pattern = find(kPattern);
   if (pattern != nullptr && pattern->is_array()) {
@@ -212,16 +213,31 @@ void Reader::set_windows(DecoderConfig& config, std::int64_t window, std::int64_
     }
     return;
   }
-  period = whole_if(kPattern).value_or(period);
+  const std::int64_t period = whole_if(kPattern).value_or(usual.period);
   for (std::int64_t i = 0; i < config.layers; ++i) {
     const bool sees_all = period != 0 && i % period == period - 1;
     if (!sees_all) config.attention[static_cast<std::size_t>(i)].window = window;
   }
 }
 
+void Reader::refuse_what_is_left_out(const DecoderConfig& config) const {
+  const auto given = [&](std::string_view key) { return number_if(key).value_or(0); };
+  for (const auto& [key, cap] : {std::pair{"attn_logit_softcapping", config.attention_softcap},
+                                 std::pair{"final_logit_softcapping", config.output_softcap}}) {
+    if (cap == 0 && given(key) != 0) not_run(key, "a cap is not known for this architecture");
+  }
+  const bool has_windows = std::ranges::any_of(
+      config.attention, [](const LayerAttention& layer) { return layer.window != 0; });
+  const double base = positive_or("rope.freq_base", 10000);
+  if (has_windows && config.ropes.size() == 1 && positive_or("rope.freq_base_swa", base) != base) {
+    not_run("rope.freq_base_swa",
+            "layers with a window that turn otherwise are not known for this architecture");
+  }
+}
+
 // ---- speeds of turning
 
-RopeScaling Reader::rope_scaling(std::int64_t size) {
+RopeScaling Reader::rope_scaling(std::int64_t rope_size) {
   const GgufValue* named = find("rope.scaling.type");
   const std::string type = named == nullptr ? "linear" : named->to<std::string>();
   const std::array<std::string_view, 4> known = {"none", "linear", "yarn", "longrope"};
@@ -238,7 +254,7 @@ RopeScaling Reader::rope_scaling(std::int64_t size) {
     }
   }
   const std::int64_t original =
-      size_or("rope.scaling.original_context_length", this->size("context_length"));
+      size_or("rope.scaling.original_context_length", size("context_length"));
   scaling.magnitude = positive_or("rope.scaling.attn_factor", 1);
   if (type == "yarn") {
     scaling.original_context = static_cast<double>(original);
@@ -250,29 +266,29 @@ RopeScaling Reader::rope_scaling(std::int64_t size) {
     // some its inverse, by two conventions; the programs that use such files compute it.
     if (scaling.extrapolation != 0) scaling.magnitude *= yarn_magnitude(scaling.factor);
   }
-  scaling.divisors = rope_divisors(type, size, original);
+  scaling.divisors = rope_divisors(type, rope_size, original);
   return scaling;
 }
 
-std::vector<double> Reader::rope_divisors(std::string_view type, std::int64_t size,
+std::vector<double> Reader::rope_divisors(std::string_view type, std::int64_t rope_size,
                                           std::int64_t original_context) {
   const auto has = [&](std::string_view name) { return file_.find(name) != nullptr; };
-  if (has("rope_freqs.weight")) return factors("rope_freqs.weight", size);
+  if (has("rope_freqs.weight")) return factors("rope_freqs.weight", rope_size);
   constexpr std::string_view kLong = "rope_factors_long.weight",
                              kShort = "rope_factors_short.weight";
   if (type != "longrope" && !has(kLong) && !has(kShort)) return {};
-  const std::vector<double> far = factors(kLong, size), near = factors(kShort, size);
-  const std::int64_t context = context_ == 0 ? this->size("context_length") : context_;
+  const std::vector<double> far = factors(kLong, rope_size), near = factors(kShort, rope_size);
+  const std::int64_t context = context_ == 0 ? size("context_length") : context_;
   return context > original_context ? far : near;
 }
 
-std::vector<double> Reader::factors(std::string_view name, std::int64_t size) {
-  const Tensor tensor = vector(std::string(name), size / 2);
+std::vector<double> Reader::factors(std::string_view name, std::int64_t rope_size) {
+  const Tensor tensor = vector(std::string(name), rope_size / 2);
   std::vector<double> values;
   for (const float value : tensor.to_vector<float>()) {
     if (!(value > 0) || !std::isfinite(value)) {
       throw Error(ErrorKind::BadFile, name_, "tensor ", gguf::Quoted{name}, " has the factor ",
-                  value, ", not above 0");
+                  value, ", not a finite number above 0");
     }
     values.push_back(static_cast<double>(value));
   }
@@ -364,7 +380,7 @@ void Reader::ends(DecoderModel& model) {
   const std::string embedding = "token_embd.weight", output = "output.weight";
   DecoderConfig& config = model.config;
   const Shape& shape = weights_.get(embedding).shape();
-  config.vocabulary = shape.size() == 0 ? 0 : shape[0];
+  config.vocabulary = shape.empty() ? 0 : shape[0];
   model.embedding = tensor(embedding, {config.vocabulary, config.width});
   const GgufValue* tokens = file_.find_value(kTokens);
   const auto words = tokens != nullptr ? static_cast<std::int64_t>(tokens->count())
@@ -381,6 +397,7 @@ void Reader::ends(DecoderModel& model) {
 }
 
 DecoderModel Reader::model(DecoderConfig config, const LayerForm& form) {
+  refuse_what_is_left_out(config);
   DecoderModel model;
   model.config = std::move(config);
   ends(model);

@@ -22,6 +22,12 @@ struct LayerForm {
   bool gate_is_in_up = false;     // one matrix: the rows of the gate, then the others
 };
 
+// Which layers have a window when the file does not say.
+struct WindowForm {
+  std::int64_t window = 0;  // its size; 0: no layer has one
+  std::int64_t period = 0;  // of so many layers all but the last have it; 0: all have it
+};
+
 class Reader {
  public:
   Reader(const GgufFile& file, const ModelWeights& weights, std::int64_t context);
@@ -37,13 +43,14 @@ class Reader {
   // The numbers that all architectures have, with the usual defaults: no windows, one rope that is
   // scaled as the file says.
   DecoderConfig config();
-  // Sets the window of layers, as attention.sliding_window_pattern says; without it, of every
-  // `period` layers all but the last have it, and all with a period of 0.
-  void set_windows(DecoderConfig& config, std::int64_t window, std::int64_t period) const;
+  // Sets the windows of layers: attention.sliding_window and attention.sliding_window_pattern, a
+  // period or a list with a bool for each layer.
+  void set_windows(DecoderConfig& config, const WindowForm& usual) const;
   // As rope.scaling.* and the tensors of factors say.
-  RopeScaling rope_scaling(std::int64_t size);
+  RopeScaling rope_scaling(std::int64_t rope_size);
 
   // ---- tensors
+  // Throws Unsupported when the file asks for something that the configuration leaves out.
   DecoderModel model(DecoderConfig config, const LayerForm& form);
   // Throws Unsupported when the file has tensors that were not asked for.
   void expect_all_taken() const;
@@ -55,11 +62,12 @@ class Reader {
   [[noreturn]] void missing(std::string_view key) const;
   [[noreturn]] void not_run(std::string_view key, std::string_view why) const;
   void refuse_what_is_not_run() const;
+  void refuse_what_is_left_out(const DecoderConfig& config) const;
   void refuse_other_sizes_in_windows(const DecoderConfig& config) const;
   std::int64_t same_in_all_layers(std::string_view key, const GgufValue& list) const;
-  std::vector<double> rope_divisors(std::string_view type, std::int64_t size,
+  std::vector<double> rope_divisors(std::string_view type, std::int64_t rope_size,
                                     std::int64_t original_context);
-  std::vector<double> factors(std::string_view name, std::int64_t size);
+  std::vector<double> factors(std::string_view name, std::int64_t rope_size);
 
   const QTensor& tensor(const std::string& name, const Shape& shape);
   Tensor vector(const std::string& name, std::int64_t size);  // f32
