@@ -78,6 +78,7 @@ for target in $targets; do
   check "ops-$target" "${emulated[@]}" TL_OPS_REPORT="$PWD/$out/ops-$target.tsv" \
     build/release/bin/ops_tests --gtest_filter='*Sweep*:*EveryFormatDecodes*'
   check "quant-$target" "${emulated[@]}" build/release/bin/quant_tests --gtest_filter='*Sweep*:*EveryFormatDecodes*'
+  check "sampler-$target" "${emulated[@]}" build/release/bin/sampler_tests --gtest_filter='*Sweep*'
   awk -F '\t' '$1 == "kernels" {used += $4; all += $5} END {print "    ops launched " used " of " all " kernels"}' \
     "$out/ops-$target.tsv"
 done
