@@ -36,7 +36,8 @@ export TINYGRAD AMD_EMULATE_DIR
 
 tools/deps.sh build kernels test
 cmake --preset release >build/configure-release.log 2>&1 || { cat build/configure-release.log; exit 1; }
-cmake --build --preset release -j "$jobs" --target runtime_tests kernels_tests tensor_tests ops_tests tl
+cmake --build --preset release -j "$jobs" --target runtime_tests kernels_tests tensor_tests ops_tests \
+  quant_tests sampler_tests tl
 mkdir -p $out
 g++ -std=c++20 -O2 -shared -fPIC "$AMD_EMULATE_DIR/hip_shim.cpp" -o $out/libamdhip64.so -ldl
 

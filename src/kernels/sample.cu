@@ -259,7 +259,7 @@ GPU_INLINE bool make_list(Room& room, unsigned bin) {
   barrier();
   if (thread_index() == 0) room.listed = 0;
   barrier();
-  for_keys<1>(room.row, room.state.options, [&](Bits32 key, Bits32 id) {
+  for_keys<4>(room.row, room.state.options, [&](Bits32 key, Bits32 id) {
     if (key == 0 || room.cut.bin(key) > bin || !is_left(room.cuts, key, id)) return;
     const Bits32 place = atomic_add(&room.listed, Bits32{1});
     if (place >= kListed) return;

@@ -55,7 +55,7 @@ std::span<const float> adjusted(const SampleRow& row, std::span<const float> log
 constexpr std::size_t kPiece = 64;
 float largest(std::span<const float> x) {
   constexpr std::size_t kLanes = 16;  // as many chains of comparisons as fill vector registers
-  std::array<float, kLanes> best;
+  std::array<float, kLanes> best{};
   best.fill(kLowest);
   std::size_t i = 0;
   for (; i + kLanes <= x.size(); i += kLanes) {
@@ -128,8 +128,8 @@ Sums weigh(Candidates& candidates, Bits32 top, float factor) {
 
 // The order in which candidates are cut.
 struct Order {
-  Bits32 top;   // depths are counted from here
-  bool is_odd;  // by the distance from the mean, else by depth
+  Bits32 top = 0;       // depths are counted from here
+  bool is_odd = false;  // by the distance from the mean, else by depth
   float mean = 0.0F;
 
   float depth(const Candidate& c) const { return sampling::depth_of(c.key, top); }
@@ -180,7 +180,7 @@ std::int64_t pick(const SampleRow& row, std::span<const float> logits) {
   Candidates candidates = collect(x, std::move(best_of_pieces), options.top_k);
   Bits32 top = sampling::key_of(best);
   if (options.top_k != 0 && options.top_k < candidates.size()) {
-    cut(candidates, {top, false}, options.top_k);
+    cut(candidates, {.top = top}, options.top_k);
   }
   if (options.typical_p != 0) {
     const Sums sums = weigh(candidates, top, 1.0F);
@@ -191,7 +191,7 @@ std::int64_t pick(const SampleRow& row, std::span<const float> logits) {
   }
   if (options.top_p != 0 || options.least != 0) {
     const Bits64 total = weigh(candidates, top, 1.0F).mass;
-    if (options.top_p != 0) cut(candidates, {top, false}, sampling::share(options.top_p, total));
+    if (options.top_p != 0) cut(candidates, {.top = top}, sampling::share(options.top_p, total));
     std::erase_if(candidates, [&](const Candidate& c) { return c.mass < options.least; });
   }
   const Bits64 total = weigh(candidates, top, options.inverse_temperature).mass;
