@@ -33,10 +33,14 @@ struct Ahead {
   static constexpr int kCount = kNumber;
 };
 
-// Rows of each matrix that a block takes at a time.
+// Rows that a block takes at a time, of up to three matrices with rows of one length. Row i of all
+// lies at from[w] + i * row_bytes and its sum goes to sum[w] + i, where w is 0 for rows below
+// end[0], 1 for those below end[1], and else 2. from[] counts from the tile's place in shared
+// memory, or from the matrix.
 struct Tile {
-  int first[kDecodeWeights], count[kDecodeWeights];
-  int sum[kDecodeWeights];  // where the sum of the first row goes
+  Index from[kDecodeWeights];
+  int sum[kDecodeWeights];
+  int end[kDecodeWeights];
 };
 
 // What a block's phases keep in shared memory.
@@ -48,10 +52,87 @@ struct Room {
   Bits8* ring;           // the slots
 };
 
+// ---- which rows a block takes
+
+// An image for older devices may run on one that could do more than it knows.
+GPU_INLINE int slots_of(const DecodeLinear& p) { return kDelivers ? p.slots : 0; }
+
+GPU_INLINE int tiles_of(const DecodeLinear& p) {
+  int all = p.run[0].tiles;
+  for (int r = 1; r < p.runs; ++r) all += p.run[r].tiles;
+  return all;
+}
+
+struct Range {
+  int first, last;
+  // Part `at` of `parts`.
+  GPU_INLINE Range part(int at, int parts) const {
+    if (parts == 1) return *this;
+    const auto all = static_cast<unsigned>(last - first), n = static_cast<unsigned>(parts);
+    const auto i = static_cast<unsigned>(at);
+    return {first + static_cast<int>(all * i / n), first + static_cast<int>(all * (i + 1) / n)};
+  }
+};
+
+// This block's rows of a matrix.
+GPU_INLINE Range own_rows(const DecodeRows& part) {
+  const auto block = static_cast<int>(block_index());
+  const int first = block * part.each + (block < part.more ? block : part.more);
+  return {first, first + part.each + (block < part.more ? 1 : 0)};
+}
+
+// Sends for a tile's rows.
+GPU_INLINE void send_for(const DecodeLinear& p, int run, const Tile& tile, int slot,
+                         const Room& room) {
+  Delivery& delivery = room.deliveries[slot];
+  const auto bytes = static_cast<unsigned>(p.part[p.run[run].first].row_bytes);
+  Bits8* to = room.ring + slot * p.slot_bytes;
+  const int count[kDecodeWeights] = {tile.end[0], tile.end[1] - tile.end[0],
+                                     tile.end[2] - tile.end[1]};
+  const int before[kDecodeWeights] = {0, tile.end[0], tile.end[1]};
+  delivery.expect(static_cast<unsigned>(tile.end[2]) * bytes);
+  GPU_UNROLLED
+  for (int w = 0; w < kDecodeWeights; ++w) {
+    if (count[w] == 0) continue;
+    delivery.bring(to + before[w] * static_cast<int>(bytes),
+                   p.part[w].weight + tile.from[w] + before[w] * static_cast<Index>(bytes),
+                   static_cast<unsigned>(count[w]) * bytes);
+  }
+}
+
+// Fills room.tiles for a chunk and sends for what there is room for: a thread for each tile, the
+// first being number `first_thread` of the block.
+GPU_INLINE void begin(const DecodeLinear& p, int chunk, int first_thread, const Room& room) {
+  const int number = static_cast<int>(thread_index()) - first_thread;
+  if (number < 0 || number >= tiles_of(p)) return;
+  Tile tile = {};
+  int run = 0, at = number;
+  while (at >= p.run[run].tiles) at -= p.run[run++].tiles;
+  const int each = kDecodeSums / (p.warps * p.parts);
+  int rows = 0;
+  GPU_UNROLLED
+  for (int w = 0; w < kDecodeWeights; ++w) {
+    if (w >= p.run[run].first && w < p.run[run].last) {
+      const Range now = own_rows(p.part[w]).part(chunk, p.chunks);
+      const Range some = now.part(at, p.run[run].tiles);
+      tile.from[w] = (some.first - rows) * p.part[w].row_bytes;
+      tile.sum[w] = w * each + some.first - now.first - rows;
+      rows += some.last - some.first;
+    }
+    tile.end[w] = rows;
+  }
+  room.tiles[number] = tile;
+  if (number < slots_of(p)) send_for(p, run, tile, number, room);
+}
+
 // ---- meetings
 
-GPU_INLINE void meet(const DecodeStep& step, int times) {
+// All blocks have come here `times` times. Meanwhile the block sends for the weights of `next`,
+// where there is such a product.
+GPU_INLINE void meet(const DecodeStep& step, int times, const DecodeLinear* next,
+                     const Room& room) {
   barrier();
+  if (next != nullptr) begin(*next, 0, static_cast<int>(kWarp), room);
   if (thread_index() == 0) {
     const Bits32 all = step.met_before + static_cast<Bits32>(times) * block_count();
     announce(step.met);
@@ -61,101 +142,20 @@ GPU_INLINE void meet(const DecodeStep& step, int times) {
   barrier();
 }
 
-// ---- which rows a block takes
-
-// Part `at` of `parts` of [first, last).
-struct Range {
-  int first, last;
-  GPU_INLINE Range(int from, int to, unsigned at, unsigned parts) {
-    const auto all = static_cast<unsigned>(to - from);
-    first = from + static_cast<int>(static_cast<Bits64>(all) * at / parts);
-    last = from + static_cast<int>(static_cast<Bits64>(all) * (at + 1) / parts);
-  }
-};
-
-// An image for older devices may run on one that could do more than it knows.
-GPU_INLINE int slots_of(const DecodeLinear& p) { return kDelivers ? p.slots : 0; }
-
-GPU_INLINE int tiles_of(const DecodeLinear& p) {
-  int all = 0;
-  for (int r = 0; r < p.runs; ++r) all += p.run[r].tiles;
-  return all;
-}
-
-// Fills room.tiles for one chunk, a thread for each tile.
-GPU_INLINE void plan(const DecodeLinear& p, int chunk, const Room& room) {
-  int at = static_cast<int>(thread_index());
-  if (at >= tiles_of(p)) return;
-  Tile tile = {};
-  int run = 0;
-  while (at >= p.run[run].tiles) at -= p.run[run++].tiles;
-  const int each = kDecodeSums / (p.warps * p.parts);
-  GPU_ROLLED
-  for (int w = p.run[run].first; w < p.run[run].last; ++w) {
-    const Range own(0, p.part[w].rows, block_index(), block_count());
-    const Range now(own.first, own.last, static_cast<unsigned>(chunk),
-                    static_cast<unsigned>(p.chunks));
-    const Range rows(now.first, now.last, static_cast<unsigned>(at),
-                     static_cast<unsigned>(p.run[run].tiles));
-    tile.first[w] = rows.first;
-    tile.count[w] = rows.last - rows.first;
-    tile.sum[w] = w * each + rows.first - now.first;
-  }
-  room.tiles[thread_index()] = tile;
-}
-
-// Sends for a tile's rows; by one thread.
-GPU_INLINE void send_for(const DecodeLinear& p, int tile, const Room& room) {
-  const Tile& rows = room.tiles[tile];
-  const int slot = tile % p.slots;
-  Delivery& delivery = room.deliveries[slot];
-  unsigned bytes = 0;
-  for (int w = 0; w < p.parts; ++w) {
-    bytes += static_cast<unsigned>(rows.count[w] * p.part[w].row_bytes);
-  }
-  delivery.expect(bytes);
-  Bits8* to = room.ring + slot * p.slot_bytes;
-  for (int w = 0; w < p.parts; ++w) {
-    const auto size = static_cast<unsigned>(rows.count[w] * p.part[w].row_bytes);
-    if (size == 0) continue;
-    delivery.bring(to, p.part[w].weight + rows.first[w] * p.part[w].row_bytes, size);
-    to += size;
-  }
-}
-
-// Plans a chunk and sends for what there is room for. Whole blocks.
-GPU_INLINE void begin(const DecodeLinear& p, int chunk, const Room& room) {
-  plan(p, chunk, room);
-  barrier();
-  const int all = tiles_of(p), slots = slots_of(p);
-  if (slots == 0 || thread_index() != 0) return;
-  GPU_ROLLED
-  for (int tile = 0; tile < all && tile < slots; ++tile) send_for(p, tile, room);
-}
-
 // ---- rows of a product
 
 // The rows of a tile, wherever they are now.
 struct Rows {
   const Bits8* at[kDecodeWeights];
-  Index bytes[kDecodeWeights];  // of a row
-  int count[kDecodeWeights];
-  int sum[kDecodeWeights];
-  int all;
-  GPU_INLINE int part(int row) const {
-    return row < count[0] ? 0 : row < count[0] + count[1] ? 1 : 2;
-  }
-  GPU_INLINE int within(int row, int part) const {
-    return part == 0 ? row : part == 1 ? row - count[0] : row - count[0] - count[1];
-  }
+  const Tile* tile;
+  int bytes;  // of a row
+  GPU_INLINE int all() const { return tile->end[2]; }
   GPU_INLINE const Bits8* address(int row) const {
-    const int w = part(row);
-    const int i = within(row, w);
-    return w == 0 ? at[0] + i * bytes[0] : w == 1 ? at[1] + i * bytes[1] : at[2] + i * bytes[2];
+    const Bits8* from = row < tile->end[0] ? at[0] : row < tile->end[1] ? at[1] : at[2];
+    return from + row * static_cast<Index>(bytes);
   }
   GPU_INLINE int sum_at(int row) const {
-    const int w = part(row);
-    return within(row, w) + (w == 0 ? sum[0] : w == 1 ? sum[1] : sum[2]);
+    return row + tile->sum[row < tile->end[0] ? 0 : row < tile->end[1] ? 1 : 2];
   }
 };
 
@@ -163,23 +163,23 @@ struct Rows {
 // warp's share of their sums. Shares of a sum lie kDecodeSums / sharing apart.
 template <int kRows, class Dot>
 GPU_INLINE void each_rows(const Rows& rows, int sharing, const Room& room, Dot dot) {
-  const int warp = static_cast<int>(warp_index());
-  const int share = warp % sharing, team = warp / sharing, teams = kWarps / sharing;
+  const int warp = static_cast<int>(warp_index()), all = rows.all();
+  const int shift = sharing == 4 ? 2 : sharing - 1;  // of 1, 2 or 4
+  const int share = warp & (sharing - 1), team = warp >> shift, teams = kWarps >> shift;
+  float* sums = room.sums + share * (kDecodeSums >> shift);
   GPU_ROLLED
-  for (int row = team; row < rows.all; row += kRows * teams) {
+  for (int row = team; row < all; row += kRows * teams) {
     float sum[kRows] = {};
     const Bits8* from[kRows];
     GPU_UNROLLED
     for (int u = 0; u < kRows; ++u) {
-      from[u] = rows.address(row + u * teams < rows.all ? row + u * teams : row);
+      from[u] = rows.address(row + u * teams < all ? row + u * teams : row);
     }
     dot(from, share, sum);
     GPU_UNROLLED
     for (int u = 0; u < kRows; ++u) {
       const float total = warp_sum(sum[u]);
-      if (lane() == 0 && row + u * teams < rows.all) {
-        room.sums[share * (kDecodeSums / sharing) + rows.sum_at(row + u * teams)] = total;
-      }
+      if (lane() == 0 && row + u * teams < all) sums[rows.sum_at(row + u * teams)] = total;
     }
   }
 }
@@ -198,9 +198,10 @@ struct Planes {
 template <class Format>
 GPU_INLINE void quant_rows(const Rows& rows, const DecodeLinear& p, const Room& room) {
   using W = words::Words<Format>;
-  // As many loads under way as there is room for in registers.
-  constexpr int kRows = kDelivers ? 2 : sizeof(typename W::Raw) <= 40 ? 4 : 2;
-  constexpr int kMost = sizeof(typename W::Raw) * kRows <= 112 ? 2 : 1;
+  // Rows in shared memory are there at once, and short code is quicker to fetch; from elsewhere as
+  // many loads are under way as there is room for in registers.
+  constexpr int kRows = kDelivers ? 1 : sizeof(typename W::Raw) <= 40 ? 4 : 2;
+  constexpr int kMost = !kDelivers && sizeof(typename W::Raw) * kRows <= 112 ? 2 : 1;
   const Planes x(room, p.k);
   const int groups = p.k / 32, step = p.warps * static_cast<int>(kWarp);
   each_rows<kRows>(rows, p.warps, room,
@@ -245,7 +246,7 @@ GPU_INLINE void quant_rows(const Rows& rows, const DecodeLinear& p, const Room& 
 // Rows of f16 or bf16; the input is f16.
 template <class T>
 GPU_INLINE void half_rows(const Rows& rows, const DecodeLinear& p, const Room& room) {
-  constexpr int kRows = kDelivers ? 2 : 4, kMost = 4;
+  constexpr int kRows = kDelivers ? 1 : 4, kMost = 4;
   const auto* x = reinterpret_cast<const Half*>(room.vectors);
   const int step = p.warps * static_cast<int>(kWarp) * 8;
   each_rows<kRows>(
@@ -434,79 +435,91 @@ GPU_INLINE float prepare(const DecodeLinear& p, const Room& room) {
 // `turns` has a bit for each slot: which turn its next delivery is.
 GPU_INLINE void all_rows(const DecodeLinear& p, const Room& room, Bits32& turns) {
   const int all = tiles_of(p), slots = slots_of(p);
-  int run = 0, run_end = p.run[0].tiles;
+  int run = 0, run_end = p.run[0].tiles, slot = 0;
   GPU_ROLLED
   for (int i = 0; i < all; ++i) {
     while (i >= run_end) run_end += p.run[++run].tiles;
-    const Tile& tile = room.tiles[i];
-    const int slot = slots == 0 ? 0 : i % slots;
-    Rows rows = {};
-    const Bits8* staged = room.ring + slot * p.slot_bytes;
+    const DecodeRows& part = p.part[p.run[run].first];
+    Rows rows;
+    rows.tile = room.tiles + i;
+    rows.bytes = static_cast<int>(part.row_bytes);
     GPU_UNROLLED
     for (int w = 0; w < kDecodeWeights; ++w) {
-      rows.bytes[w] = p.part[w].row_bytes;
-      rows.count[w] = tile.count[w];
-      rows.sum[w] = tile.sum[w];
-      rows.all += tile.count[w];
-      rows.at[w] = slots != 0 ? staged : p.part[w].weight + tile.first[w] * rows.bytes[w];
-      staged += tile.count[w] * rows.bytes[w];
+      rows.at[w] =
+          slots != 0 ? room.ring + slot * p.slot_bytes : p.part[w].weight + rows.tile->from[w];
     }
     if (slots != 0) {
       room.deliveries[slot].wait(turns >> slot & 1u);
       turns ^= 1u << slot;
     }
-    rows_of(p.part[p.run[run].first].format, rows, p, room);
-    if (slots != 0 && i + slots < all) {
+    rows_of(part.format, rows, p, room);
+    if (slots == 0) continue;
+    if (i + slots < all) {
       barrier();
-      if (thread_index() == 0) send_for(p, i + slots, room);
+      if (thread_index() == 0) {
+        int other = 0, other_end = p.run[0].tiles;
+        while (i + slots >= other_end) other_end += p.run[++other].tiles;
+        send_for(p, other, room.tiles[i + slots], slot, room);
+      }
     }
+    slot = slot + 1 == slots ? 0 : slot + 1;
   }
 }
 
 GPU_INLINE float total(const DecodeLinear& p, const Room& room, int at) {
+  const int shift = p.warps == 4 ? 2 : p.warps - 1;
   float sum = room.sums[at];
-  for (int w = 1; w < p.warps; ++w) sum += room.sums[w * (kDecodeSums / p.warps) + at];
+  for (int w = 1; w < p.warps; ++w) sum += room.sums[w * (kDecodeSums >> shift) + at];
   return sum;
 }
 
 // begin() was called for the first chunk.
 GPU_INLINE void linear(const DecodeLinear& p, const DecodeStep& step, const Room& room,
                        Bits32& turns) {
+  // What is added to is called for early.
+  const auto thread = static_cast<int>(thread_index());
+  const bool adds = p.output == DecodeOutput::Add;
+  const Range first_rows = own_rows(p.part[0]).part(0, p.chunks);
+  float before = 0.0f;
+  if (adds && thread < first_rows.last - first_rows.first) {
+    before = p.part[0].out[first_rows.first + thread];
+  }
   const float scale = prepare(p, room);
   barrier();
   const bool gated = p.output == DecodeOutput::Gated;
   const int each = kDecodeSums / (p.warps * p.parts);
   GPU_ROLLED
   for (int chunk = 0; chunk < p.chunks; ++chunk) {
-    if (chunk > 0) begin(p, chunk, room);
+    if (chunk > 0) {
+      begin(p, chunk, 0, room);
+      barrier();
+    }
     all_rows(p, room, turns);
     barrier();
     GPU_ROLLED
     for (int w = 0; w < (gated ? 1 : p.parts); ++w) {
       const DecodeRows& part = p.part[w];
+      const Range now = own_rows(part).part(chunk, p.chunks);
       float* out = part.out != nullptr ? part.out : step.logits;
-      const Range own(0, part.rows, block_index(), block_count());
-      const Range now(own.first, own.last, static_cast<unsigned>(chunk),
-                      static_cast<unsigned>(p.chunks));
       GPU_ROLLED
-      for (int row = now.first + static_cast<int>(thread_index()); row < now.last;
-           row += kDecodeThreads) {
-        float y = total(p, room, w * each + row - now.first) * scale;
+      for (int i = thread; i < now.last - now.first; i += kDecodeThreads) {
+        const int row = now.first + i;
+        float y = total(p, room, w * each + i) * scale;
         if (part.bias != nullptr) y += part.bias[row];
         if (gated) {
-          float through = total(p, room, each + row - now.first) * scale;
+          float through = total(p, room, each + i) * scale;
           if (p.part[1].bias != nullptr) through += p.part[1].bias[row];
           y = (p.is_gelu != 0 ? tl::functors::gelu(y) : tl::functors::times_sigmoid(y, y, 0.0f)) *
               through;
-        } else if (p.output == DecodeOutput::Add) {
-          y += out[row];
+        } else if (adds) {
+          y += chunk == 0 && i == thread ? before : out[row];
         } else if (p.softcap != 0.0f) {
           y = p.softcap * tl::elementary::tanh(y / p.softcap);
         }
         out[row] = y;
       }
     }
-    barrier();
+    if (chunk + 1 < p.chunks) barrier();
   }
 }
 
@@ -525,20 +538,31 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
   using KvRows = kv::Rows<T>;
   const int thread = static_cast<int>(thread_index()), warp = static_cast<int>(warp_index());
   const int group = a.heads / a.kv_heads;
+  // Warps of a head each take some of the keys, and keep what they found for themselves.
+  const int members = kWarps / group, head = warp % group, member = warp / group;
   auto* queries = reinterpret_cast<float*>(room.vectors);  // [group][key_size]
-  float* scores = queries + group * a.key_size;            // [4][kv::kBlock]
-  float* result = scores + 4 * kv::kBlock;                 // [group][value_size]
-  float* most = result + group * a.value_size;             // [group]
-  float* sum = most + group;
-  float* correction = sum + group;
-  float* fresh = correction + group;     // [key_size]: the new key, normed
-  float* gathered = fresh + a.key_size;  // [kWarps][value_size]
+  float* fresh = queries + group * a.key_size;             // [key_size]: the new key, normed
+  float* found = fresh + a.key_size;                       // [members][group][value_size]
+  float* most = found + members * group * a.value_size;    // [members][group]
+  float* sum = most + members * group;                     // [members][group]
+  float* flag = sum + members * group;
 
   const float* cosines = a.cosines + step.position * (a.rope_size / 2);
   const float* sines = a.sines + step.position * (a.rope_size / 2);
   const bool halves = a.rope_halves != 0;
   // The last part writes the new key and value; its own threads then read them.
   const bool writes = sight.split + 1 == sight.splits;
+  // What is needed soon and does not depend on what others do is called for first.
+  const Index first_tile = sight.begin / static_cast<Index>(kWarp) * static_cast<Index>(kWarp) +
+                           member * static_cast<Index>(kWarp);
+  const bool works = member < members && first_tile < sight.end;
+  const auto block_of = [&](Index position) {
+    return step.blocks[position / kv::kBlock] + a.layer_at;
+  };
+  const Bits8* block = works ? block_of(first_tile) : nullptr;
+  const int half = a.rope_size / 2, pair = half == 0 ? 0 : thread % half;
+  const bool turns_one = thread < group * half;
+  const float cosine = turns_one ? cosines[pair] : 0.0f, sine = turns_one ? sines[pair] : 0.0f;
   const auto normed = [&](const float* from, const float* weight, float* to) {  // by a warp
     float scale = 1.0f;
     if (weight != nullptr) {
@@ -560,26 +584,23 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
       normed(a.k + sight.head * a.key_size, a.k_norm, fresh);
     }
   }
-  if (thread < group) {
-    most[thread] = -math::kInfinity;
-    sum[thread] = 0.0f;
-  }
   barrier();
   // Pairs turn in place: the thread of the first element does both.
   GPU_ROLLED
-  for (int at = thread; at < group * (a.rope_size / 2); at += kDecodeThreads) {
-    const int pair = at % (a.rope_size / 2);
-    float* head = queries + at / (a.rope_size / 2) * a.key_size;
-    float& x = head[halves ? pair : 2 * pair];
-    float& y = head[halves ? pair + a.rope_size / 2 : 2 * pair + 1];
-    const float c = cosines[pair], s = sines[pair], left = x, right = y;
+  for (int at = thread; at < group * half; at += kDecodeThreads) {
+    const int number = at == thread ? pair : at % half;
+    float* turning = queries + at / half * a.key_size;
+    float& x = turning[halves ? number : 2 * number];
+    float& y = turning[halves ? number + half : 2 * number + 1];
+    const float c = at == thread ? cosine : cosines[number];
+    const float s = at == thread ? sine : sines[number], left = x, right = y;
     x = left * c - right * s;
     y = left * s + right * c;
   }
   if (writes) {
-    Bits8* block = step.blocks[step.position / kv::kBlock] + a.layer_at;
-    Bits8* key = block + sight.head * a.key_head_bytes;
-    Bits8* value = block + a.values_at + sight.head * a.value_head_bytes;
+    Bits8* last = step.blocks[step.position / kv::kBlock] + a.layer_at;
+    Bits8* key = last + sight.head * a.key_head_bytes;
+    Bits8* value = last + a.values_at + sight.head * a.value_head_bytes;
     const int position = static_cast<int>(step.position % kv::kBlock);
     const int most_size = a.key_size > a.value_size ? a.key_size : a.value_size;
     GPU_ROLLED
@@ -594,191 +615,147 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
   }
   barrier();
 
-  // Scores: eight elements of a key to a thread, as many threads as a key needs (in one warp), and
-  // as many keys at a time as there are threads. Values: eight columns to a thread, and as many
-  // positions at a time. Query heads by fours.
-  constexpr int kEach = 4;
-  int team_size = 1;
-  while (team_size * 8 < a.key_size && team_size < 32) team_size *= 2;
-  const int team = thread / team_size, member = thread % team_size;
-  const int teams = kDecodeThreads / team_size;
-  int columns = 1;  // threads side by side, a power of two
-  while (columns * 8 < a.value_size) columns *= 2;
-  const int column = thread % columns * 8, slot = thread / columns;
-  const int slots = kDecodeThreads / columns;
+  float largest = -math::kInfinity, added = 0.0f;
+  constexpr int kPairs = 4;  // columns 2 lane, 2 lane + 1, and so on: up to 8 to a lane of 32
+  float result[kPairs][2] = {};
+  const auto own = static_cast<int>(lane());
+  const float* query = queries + head * a.key_size;
   GPU_ROLLED
-  for (int g0 = 0; g0 < group; g0 += kEach) {
-    const int heads = group - g0 < kEach ? group - g0 : kEach;
-    float sums[kEach][8] = {};
+  for (Index first = first_tile; works && first < sight.end;
+       first += members * static_cast<Index>(kWarp)) {
+    // Keys of one block of the cache: a lane has one. Where it has none it takes a neighbour's and
+    // gives it no weight.
+    const Index position = first + own;
+    const bool live = position >= sight.begin && position < sight.end;
+    const int start = static_cast<int>(first % kv::kBlock);
+    const int end =
+        static_cast<int>(sight.end - first < static_cast<Index>(kWarp) ? sight.end - first
+                                                                       : static_cast<Index>(kWarp));
+    const Bits8* keys = block + sight.head * a.key_head_bytes;
+    const Bits8* values = block + a.values_at + sight.head * a.value_head_bytes;
+    const Index after = first + members * static_cast<Index>(kWarp);
+    if (after < sight.end) block = block_of(after);
+    const int within = start + (own < end ? own : 0);
+    float score = 0.0f;
+    constexpr int kDepth = sizeof(T) == 4 ? 32 : 64;  // elements of a key under way
     GPU_ROLLED
-    for (Index tile = sight.begin / kv::kBlock * kv::kBlock; tile < sight.end; tile += kv::kBlock) {
-      const Bits8* block = step.blocks[tile / kv::kBlock] + a.layer_at;
-      const Bits8* keys = block + sight.head * a.key_head_bytes;
-      const Bits8* values = block + a.values_at + sight.head * a.value_head_bytes;
-      const int from = static_cast<int>(sight.begin > tile ? sight.begin - tile : 0);
-      const int to =
-          static_cast<int>(sight.end - tile < kv::kBlock ? sight.end - tile : kv::kBlock);
-      GPU_ROLLED
-      for (int first = from; first < to; first += teams) {
-        const int position = first + team;
-        float products[kEach] = {};
-        GPU_ROLLED
-        for (int e = member * 8; e < a.key_size && position < to; e += team_size * 8) {
-          const kv::Eight key = KvRows::load(keys, a.key_size, position, e);
-          GPU_UNROLLED
-          for (int g = 0; g < kEach; ++g) {
-            if (g >= heads) break;
-            const float* query = queries + (g0 + g) * a.key_size + e;
-            const auto low = load_vec<4>(query), high = load_vec<4>(query + 4);
-            GPU_UNROLLED
-            for (int i = 0; i < 4; ++i) {
-              products[g] = math::fma(low.get(i), key.at[i], products[g]);
-              products[g] = math::fma(high.get(i), key.at[4 + i], products[g]);
-            }
-          }
-        }
-        GPU_UNROLLED
-        for (int g = 0; g < kEach; ++g) {
-          if (g >= heads) break;
-          float all = products[g];
-          for (unsigned mask = static_cast<unsigned>(team_size) / 2; mask > 0; mask /= 2) {
-            all += shuffle_xor(all, mask);
-          }
-          if (member == 0 && position < to) {
-            all *= a.scale;
-            if (a.softcap != 0.0f) all = a.softcap * tl::elementary::tanh(all / a.softcap);
-            scores[g * kv::kBlock + position] = all;
-          }
-        }
-      }
-      barrier();
-      GPU_ROLLED
-      for (int g = warp; g < heads; g += kWarps) {
-        float* row = scores + g * kv::kBlock;
-        float largest = most[g0 + g];
-        for (int i = from + static_cast<int>(lane()); i < to; i += static_cast<int>(kWarp)) {
-          largest = math::max(largest, row[i]);
-        }
-        largest = warp_max(largest);
-        float added = 0.0f;
-        for (int i = from + static_cast<int>(lane()); i < to; i += static_cast<int>(kWarp)) {
-          row[i] = math::exp(row[i] - largest);
-          added += row[i];
-        }
-        added = warp_sum(added);
-        if (lane() == 0) {
-          const float scale = math::exp(most[g0 + g] - largest);
-          correction[g] = scale;
-          sum[g0 + g] = sum[g0 + g] * scale + added;
-          most[g0 + g] = largest;
-        }
-      }
-      barrier();
+    for (int e = 0; e < a.key_size; e += kDepth) {
+      kv::Eight key[kDepth / 8];
       GPU_UNROLLED
-      for (int g = 0; g < kEach; ++g) {
-        const float by = g < heads ? correction[g] : 0.0f;
-        GPU_UNROLLED
-        for (int i = 0; i < 8; ++i) sums[g][i] *= by;
+      for (int i = 0; i < kDepth / 8; ++i) {
+        key[i] = KvRows::load(keys, a.key_size, within, e + 8 * i < a.key_size ? e + 8 * i : e);
       }
-      GPU_ROLLED
-      for (int position = from + slot; position < to && column < a.value_size; position += slots) {
-        const kv::Eight value = KvRows::load(values, a.value_size, position, column);
+      GPU_UNROLLED
+      for (int i = 0; i < kDepth / 8; ++i) {
+        if (e + 8 * i >= a.key_size) break;
+        const auto low = load_vec<4>(query + e + 8 * i), high = load_vec<4>(query + e + 8 * i + 4);
         GPU_UNROLLED
-        for (int g = 0; g < kEach; ++g) {
-          if (g >= heads) break;
-          const float weight = scores[g * kv::kBlock + position];
-          GPU_UNROLLED
-          for (int i = 0; i < 8; ++i) sums[g][i] = math::fma(weight, value.at[i], sums[g][i]);
+        for (int j = 0; j < 4; ++j) {
+          score = math::fma(low.get(j), key[i].at[j], score);
+          score = math::fma(high.get(j), key[i].at[4 + j], score);
         }
       }
-      barrier();
     }
-    // The slots' sums: those in a warp by shuffles, then warp after warp.
+    score *= a.scale;
+    if (a.softcap != 0.0f) score = a.softcap * tl::elementary::tanh(score / a.softcap);
+    if (!live) score = -math::kInfinity;
+    const float next = math::max(largest, warp_max(score));
+    const float weight = math::exp(score - next), scale = math::exp(largest - next);
+    added = added * scale + warp_sum(weight);
+    largest = next;
+    // Now a lane has columns.
     GPU_UNROLLED
-    for (int g = 0; g < kEach; ++g) {
-      GPU_UNROLLED
-      for (int i = 0; i < 8; ++i) {
-        for (unsigned mask = kWarp / 2; mask >= static_cast<unsigned>(columns); mask /= 2) {
-          sums[g][i] += shuffle_xor(sums[g][i], mask);
+    for (int i = 0; i < kPairs; ++i) {
+      result[i][0] *= scale;
+      result[i][1] *= scale;
+      if (2 * i * static_cast<int>(kWarp) >= a.value_size) break;
+      const int column = 2 * (own + i * static_cast<int>(kWarp));
+      const int there = column < a.value_size ? column : 0;
+      constexpr int kRows = sizeof(T) == 4 ? 8 : 16;  // under way
+      GPU_ROLLED
+      for (int j = 0; j < end; j += kRows) {
+        float two[kRows][2];
+        GPU_UNROLLED
+        for (int u = 0; u < kRows; ++u) {
+          KvRows::load_pair(values, a.value_size, start + (j + u < end ? j + u : j), there, two[u]);
+        }
+        GPU_UNROLLED
+        for (int u = 0; u < kRows; ++u) {
+          const float taken = shuffle(weight, static_cast<unsigned>(j + u) % kWarp);
+          const float by = j + u < end ? taken : 0.0f;
+          result[i][0] = math::fma(by, two[u][0], result[i][0]);
+          result[i][1] = math::fma(by, two[u][1], result[i][1]);
         }
       }
-    }
-    GPU_ROLLED
-    for (int g = 0; g < heads; ++g) {
-      // Registers have no places by number: the row is picked out.
-      float row[8];
-      GPU_UNROLLED
-      for (int i = 0; i < 8; ++i) {
-        row[i] = sums[0][i];
-        GPU_UNROLLED
-        for (int other = 1; other < kEach; ++other) row[i] = g == other ? sums[other][i] : row[i];
-      }
-      if (static_cast<int>(lane()) < columns && column < a.value_size) {
-        GPU_UNROLLED
-        for (int i = 0; i < 8; ++i) gathered[warp * a.value_size + column + i] = row[i];
-      }
-      barrier();
-      for (int at = thread; at < a.value_size; at += kDecodeThreads) {
-        float all = 0.0f;
-        // A row wider than a warp takes several warps; those of one column are added.
-        const int wide = columns > static_cast<int>(kWarp) ? columns / static_cast<int>(kWarp) : 1;
-        for (int w = at / 8 / static_cast<int>(kWarp) % wide; w < kWarps; w += wide) {
-          all += gathered[w * a.value_size + at];
-        }
-        result[(g0 + g) * a.value_size + at] = all;
-      }
-      barrier();
     }
   }
+  if (member < members) {
+    float* to = found + (member * group + head) * a.value_size;
+    GPU_UNROLLED
+    for (int i = 0; i < kPairs; ++i) {
+      const int column = 2 * (own + i * static_cast<int>(kWarp));
+      if (column < a.value_size) {
+        to[column] = result[i][0];
+        to[column + 1] = result[i][1];
+      }
+    }
+    if (own == 0) {
+      most[member * group + head] = largest;
+      sum[member * group + head] = added;
+    }
+  }
+  barrier();
 
+  // What the warps of a head found, together: in the place of the first.
   const int outputs = group * a.value_size, pitch = outputs + 2 * group;
-  float* out = a.out + sight.head * outputs;
-  if (sight.splits == 1) {
-    for (int at = thread; at < outputs; at += kDecodeThreads) {
-      out[at] = result[at] / sum[at / a.value_size];
+  const auto combine = [&](int parts, int step_values, int step_numbers, const float* values,
+                           const float* tops, const float* totals, int at, float& top, float& all) {
+    const int g = at / a.value_size;
+    top = tops[g];
+    for (int m = 1; m < parts; ++m) top = math::max(top, tops[m * step_numbers + g]);
+    float result_all = 0.0f;
+    all = 0.0f;
+    GPU_ROLLED
+    for (int m = 0; m < parts; ++m) {
+      const float by = math::exp(tops[m * step_numbers + g] - top);
+      all = math::fma(totals[m * step_numbers + g], by, all);
+      result_all = math::fma(values[m * step_values + at], by, result_all);
     }
-    return;
-  }
-  // Each part leaves its results; the last one to come adds all of them, in order.
+    return result_all;
+  };
+  float* out = a.out + sight.head * outputs;
   float* head_parts = a.partial + static_cast<Index>(sight.head) * sight.splits * pitch;
-  float* own = head_parts + sight.split * pitch;
-  for (int at = thread; at < outputs; at += kDecodeThreads) own[at] = result[at];
-  if (thread < group) {
-    own[outputs + thread] = most[thread];
-    own[outputs + group + thread] = sum[thread];
+  float* left = head_parts + sight.split * pitch;
+  GPU_ROLLED
+  for (int at = thread; at < outputs; at += kDecodeThreads) {
+    float top, all;
+    const float value = combine(members, outputs, group, found, most, sum, at, top, all);
+    if (sight.splits == 1) {
+      out[at] = value / all;
+      continue;
+    }
+    // Each part leaves its results; the last one to come adds all of them, in order.
+    left[at] = value;
+    if (at % a.value_size == 0) {
+      left[outputs + at / a.value_size] = top;
+      left[outputs + group + at / a.value_size] = all;
+    }
   }
+  if (sight.splits == 1) return;
   barrier();
   if (thread == 0) {
-    const bool last = announce(a.arrived + sight.head) + 1 == static_cast<Bits32>(sight.splits);
+    const bool last = take_turn(a.arrived + sight.head) + 1 == static_cast<Bits32>(sight.splits);
     if (last) a.arrived[sight.head] = 0;
-    correction[0] = last ? 1.0f : 0.0f;
+    *flag = last ? 1.0f : 0.0f;
   }
   barrier();
-  if (correction[0] == 0.0f) return;
-  barrier();
-  if (thread < group) {
-    float largest = -math::kInfinity;
-    for (int s = 0; s < sight.splits; ++s) {
-      largest = math::max(largest, head_parts[s * pitch + outputs + thread]);
-    }
-    float all = 0.0f;
-    for (int s = 0; s < sight.splits; ++s) {
-      const float* part = head_parts + s * pitch + outputs;
-      all += part[group + thread] * math::exp(part[thread] - largest);
-    }
-    most[thread] = largest;
-    sum[thread] = all;
-  }
-  barrier();
+  if (*flag == 0.0f) return;
+  GPU_ROLLED
   for (int at = thread; at < outputs; at += kDecodeThreads) {
-    const int g = at / a.value_size;
-    float total = 0.0f;
-    GPU_ROLLED
-    for (int s = 0; s < sight.splits; ++s) {
-      const float* part = head_parts + s * pitch;
-      total = math::fma(part[at], math::exp(part[outputs + g] - most[g]), total);
-    }
-    out[at] = total / sum[g];
+    float top, all;
+    const float value = combine(sight.splits, pitch, pitch, head_parts, head_parts + outputs,
+                                head_parts + outputs + group, at, top, all);
+    out[at] = value / all;
   }
 }
 
@@ -937,7 +914,10 @@ GPU_KERNEL void decode_step(DecodeStep step) {
     const DecodePhase& phase = *place(i);
     ticket.load(step.phases + i + 2, i + 2 < step.last);
     if (phase.kind == DecodeKind::Linear) {
-      if (begun != i) begin(phase.linear, 0, room);
+      if (begun != i) {
+        begin(phase.linear, 0, 0, room);
+        barrier();
+      }
       linear(phase.linear, step, room, turns);
     } else if (phase.kind == DecodeKind::Attention) {
       attention(phase.attention, step, room);
@@ -949,10 +929,8 @@ GPU_KERNEL void decode_step(DecodeStep step) {
     barrier();
     // The next product comes now, or after what is next.
     const int next = place(i + 1)->kind == DecodeKind::Linear ? i + 1 : i + 2;
-    if (begun != next && next < step.last && place(next)->kind == DecodeKind::Linear) {
-      begin(place(next)->linear, 0, room);
-      begun = next;
-    }
-    meet(step, i + 1 - step.first);
+    const bool known = begun != next && next < step.last;
+    if (known) begun = next;
+    meet(step, i + 1 - step.first, known ? &place(next)->linear : nullptr, room);
   }
 }

@@ -14,11 +14,11 @@ inline constexpr int kDecodeThreads = 512;
 inline constexpr int kDecodeShares = 4;       // warps that may share a row
 inline constexpr int kDecodeWeights = 3;      // matrices of a phase
 inline constexpr int kDecodeSums = 2048;      // of a block's rows, times the warps that share one
-inline constexpr int kDecodeTiles = 64;       // pieces in which a block takes its rows
+inline constexpr int kDecodeTiles = 48;       // pieces in which a block takes its rows
 inline constexpr int kDecodeSlots = 8;        // pieces that may be under way
-inline constexpr int kDecodeRoom = 36 << 10;  // bytes of shared memory for a phase's vectors
+inline constexpr int kDecodeRoom = 35 << 10;  // bytes of shared memory for a phase's vectors
 inline constexpr int kDecodeWidth = 16 * kDecodeThreads;  // of a vector that is normed
-inline constexpr int kDecodeHeads = 16;                   // query heads that may share a key head
+inline constexpr int kDecodeValues = 256;                 // elements of a head's value
 
 enum class DecodeKind : int { Embed, Linear, Attention };
 enum class DecodeOutput : int { Store, Add, Gated };
@@ -35,6 +35,7 @@ struct DecodeRows {
   const float* bias;  // or null
   float* out;         // null: DecodeStep::logits
   int rows;
+  int each, more;  // every block has `each` rows, and the first `more` blocks one more
   int format;
 };
 

@@ -33,8 +33,12 @@ struct Rows {
     }
     return eight;
   }
-  GPU_INLINE static float get(const Bits8* head, int size, int position, int element) {
-    return to_float(reinterpret_cast<const T*>(head)[position * size + element]);
+  // Two elements from an even one on.
+  GPU_INLINE static void load_pair(const Bits8* head, int size, int position, int element,
+                                   float (&pair)[2]) {
+    const auto both = load_vec<2>(reinterpret_cast<const T*>(head) + position * size + element);
+    pair[0] = to_float(both.get(0));
+    pair[1] = to_float(both.get(1));
   }
   // By all lanes of a warp at once, with neighbouring elements (and `live` where there is one).
   GPU_INLINE static void put(Bits8* head, int size, int position, int element, float value,
@@ -61,9 +65,12 @@ struct Rows<Scaled> {
     }
     return eight;
   }
-  GPU_INLINE static float get(const Bits8* head, int size, int position, int element) {
-    return scale(head, size, position, element) *
-           static_cast<float>(static_cast<signed char>(head[position * size + element]));
+  GPU_INLINE static void load_pair(const Bits8* head, int size, int position, int element,
+                                   float (&pair)[2]) {
+    const auto both = load_vec<2>(head + position * size + element);
+    const float d = scale(head, size, position, element);
+    pair[0] = d * static_cast<float>(static_cast<signed char>(both.get(0)));
+    pair[1] = d * static_cast<float>(static_cast<signed char>(both.get(1)));
   }
   GPU_INLINE static void put(Bits8* head, int size, int position, int element, float value,
                              bool live) {

@@ -9,8 +9,12 @@
 #include "gpu.h"
 
 #if defined(GPU_NVIDIA)
-// Adds 1 and gives what there was.
-GPU_INLINE Bits32 announce(Bits32* counter) {
+// Adds 1.
+GPU_INLINE void announce(Bits32* counter) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+}
+// Adds 1 and gives what there was; observes too.
+GPU_INLINE Bits32 take_turn(Bits32* counter) {
   Bits32 before;
   asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
                : "=r"(before)
@@ -24,14 +28,18 @@ GPU_INLINE Bits32 observe(const Bits32* counter) {
   return value;
 }
 #elif defined(GPU_AMD)
-GPU_INLINE Bits32 announce(Bits32* counter) {
+GPU_INLINE void announce(Bits32* counter) {
+  __hip_atomic_fetch_add(counter, 1u, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+}
+GPU_INLINE Bits32 take_turn(Bits32* counter) {
   return __hip_atomic_fetch_add(counter, 1u, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
 }
 GPU_INLINE Bits32 observe(const Bits32* counter) {
   return __hip_atomic_load(counter, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
 }
 #else
-GPU_INLINE Bits32 announce(Bits32* counter) {
+GPU_INLINE void announce(Bits32* counter) { __atomic_fetch_add(counter, 1u, __ATOMIC_RELEASE); }
+GPU_INLINE Bits32 take_turn(Bits32* counter) {
   return __atomic_fetch_add(counter, 1u, __ATOMIC_ACQ_REL);
 }
 GPU_INLINE Bits32 observe(const Bits32* counter) {

@@ -115,6 +115,8 @@ bool DecodeProgram::add_linear(DecodeLinear linear, std::initializer_list<Destin
                                    .bias = address(layer->bias),
                                    .out = out,
                                    .rows = static_cast<int>(weight.rows()),
+                                   .each = static_cast<int>(weight.rows() / blocks_),
+                                   .more = static_cast<int>(weight.rows() % blocks_),
                                    .format = format};
   }
   // Vectors are kept in one form, and must fit.
@@ -153,13 +155,13 @@ void DecodeProgram::cut(DecodeLinear& linear) const {
   linear.slots = 0;
   linear.slot_bytes = 0;
   if (ring_bytes_ == 0 || !whole) return;
-  constexpr int kTiles = kernels::kDecodeTiles / kernels::kDecodeWeights;  // of a run
+  const int most_tiles = kernels::kDecodeTiles / linear.runs;
   const std::int64_t wanted = ring_bytes_ / 4;
   std::int64_t largest = 0;
   for (int r = 0; r < linear.runs; ++r) {
     kernels::DecodeRun& run = linear.run[r];
     std::int64_t bytes = 0;
-    for (run.tiles = 1; run.tiles <= kTiles; ++run.tiles) {
+    for (run.tiles = 1; run.tiles <= most_tiles; ++run.tiles) {
       bytes = 0;
       for (int w = run.first; w < run.last; ++w) {
         const std::int64_t own = divide_up(divide_up(linear.part[w].rows, blocks_), linear.chunks);
@@ -167,7 +169,7 @@ void DecodeProgram::cut(DecodeLinear& linear) const {
       }
       if (bytes <= wanted) break;
     }
-    run.tiles = std::min(run.tiles, kTiles);
+    run.tiles = std::min(run.tiles, most_tiles);
     largest = std::max(largest, bytes);
   }
   const std::int64_t slots = std::min<std::int64_t>(kernels::kDecodeSlots, ring_bytes_ / largest);
@@ -211,13 +213,13 @@ void DecodeProgram::add_attention(std::int64_t layer) {
 bool DecodeProgram::add_phases() {
   const DecoderConfig& config = model_.config;
   const std::int64_t group = config.heads / config.kv_heads;
+  const std::int64_t warps = kernels::kDecodeThreads / device_.warp_width();
   const std::int64_t attention_floats =
-      group * (config.key_size + config.value_size + 3) + 4 * KvCache::kBlockPositions +
-      config.key_size + kernels::kDecodeThreads / device_.warp_width() * config.value_size;
+      (group + 1) * config.key_size + warps * (config.value_size + 2) + 1;
   const int embedding_format = format_of_rows(model_.embedding);
-  if (group > kernels::kDecodeHeads || attention_floats * 4 > kernels::kDecodeRoom ||
-      embedding_format == kNoFormat || config.width % 32 != 0 ||
-      config.width > kernels::kDecodeWidth) {
+  if (group > warps || config.value_size > kernels::kDecodeValues ||
+      attention_floats * 4 > kernels::kDecodeRoom || embedding_format == kNoFormat ||
+      config.width % 32 != 0 || config.width > kernels::kDecodeWidth) {
     return false;
   }
   const std::int64_t queries = config.heads * config.key_size;
