@@ -136,7 +136,8 @@ Tensor DecoderState::run(const Batch& batch, const Tensor& tokens) const {
 }
 
 Decoder::Decoder(const GgufFile& file, const ModelWeights& weights, const DecoderOptions& options)
-    : state_(std::make_shared<DecoderState>(arch::read_model(file, weights), options)) {
+    : state_(std::make_shared<DecoderState>(arch::read_model(file, weights, options.context),
+                                            options)) {
   new_cache();  // throws where the heads do not fit the type of the cache
 }
 

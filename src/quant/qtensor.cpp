@@ -177,6 +177,13 @@ Tensor embedding(const QTensor& table, const Tensor& ids, DType dtype) {
 }
 
 QTensor QTensor::some_rows(std::int64_t first, std::int64_t count) const {
+  if (rank() != 2) {
+    throw Error(ErrorKind::ShapeMismatch, "some_rows", "shape ", shape_, " is no matrix's");
+  }
+  if (first < 0 || count < 0 || count > shape_[0] - first) {
+    throw Error(ErrorKind::InvalidIndex, "some_rows", count, " rows from ", first,
+                " on are outside 0 to ", shape_[0] - 1);
+  }
   const std::uint64_t bytes = row_bytes();
   return {memory_.slice(static_cast<std::uint64_t>(first) * bytes,
                         static_cast<std::uint64_t>(count) * bytes),

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tl {
@@ -47,5 +49,8 @@ struct DecoderConfig {
   std::vector<RopeFrequencies> ropes;
   std::vector<LayerAttention> attention;  // one for each layer
 };
+
+// What general.architecture may be for a model that is run here: "llama", "qwen2".
+std::span<const std::string_view> decoder_architectures();
 
 }  // namespace tl

@@ -56,6 +56,8 @@ class QTensor {
   QTensor to(const Device& device) const;
   // One matrix of a stack, and so on: without the first dimension. Shares memory.
   QTensor get(std::int64_t index) const;
+  // Some rows of a matrix: the parts of one that was merged. Shares memory.
+  QTensor some_rows(std::int64_t first, std::int64_t count) const;
 
   // All elements as f32, f16 or bf16: the formula of the format in f32, rounded once.
   Tensor dequantize(DType dtype = DType::F32) const;
@@ -63,8 +65,7 @@ class QTensor {
  private:
   QTensor(RawMemory memory, QType type, const Shape& shape, std::int64_t count)
       : memory_(std::move(memory)), shape_(shape), count_(count), type_(type) {}
-  Tensor as_bytes() const;                                          // (rows, row_bytes) of u8
-  QTensor some_rows(std::int64_t first, std::int64_t count) const;  // of a matrix
+  Tensor as_bytes() const;  // (rows, row_bytes) of u8
   friend Tensor linear(const Tensor& x, const QTensor& weight);
   static QTensor encode(const Tensor& x, QType type, const float* importance);
   friend Tensor embedding(const QTensor& table, const Tensor& ids, DType dtype);

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "tl/model/decoder_config.h"
@@ -21,7 +20,7 @@ struct Linear {
   std::optional<Tensor> bias;  // (out), f32
 };
 
-// Norm weights are f32 and on the device.
+// Norm weights are f32 and on the device. Matrices that a file has merged share its memory here.
 struct DecoderLayer {
   Tensor attention_norm;
   Linear query, key, value, output;
@@ -40,10 +39,20 @@ struct DecoderModel {
   QTensor output;  // (vocabulary, width); the embedding where they are tied
 };
 
-// Throws Unsupported for an architecture that is not known, with the list of those that are.
-DecoderModel read_model(const GgufFile& file, const ModelWeights& weights);
+// `context` is how many positions caches will have, 0 for as many as the model was trained for:
+// some models turn heads otherwise when it is long. Throws Unsupported for an architecture that is
+// not known, with the list of those that are, and for what a model has beyond the form above.
+DecoderModel read_model(const GgufFile& file, const ModelWeights& weights,
+                        std::int64_t context = 0);
+
+class Reader;
 
 // One for each architecture.
-DecoderModel read_llama(const GgufFile& file, const ModelWeights& weights);
+DecoderModel read_llama(Reader& reader);
+DecoderModel read_qwen2(Reader& reader);
+DecoderModel read_qwen3(Reader& reader);
+DecoderModel read_gemma2(Reader& reader);
+DecoderModel read_gemma3(Reader& reader);
+DecoderModel read_phi3(Reader& reader);
 
 }  // namespace tl::arch
