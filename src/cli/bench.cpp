@@ -189,16 +189,21 @@ Json to_json(const ModelResult& result) {
             {"returned", result.memory.missing == 0}}}};
 }
 
+std::string format_parameters(std::uint64_t count) {
+  const auto number = static_cast<double>(count);
+  return count >= 1'000'000'000 ? fmt::format("{:.2f} B", number / 1e9)
+                                : fmt::format("{:.2f} M", number / 1e6);
+}
+
 void print(const std::vector<ModelResult>& results) {
   Table table;
   table.column("model").column("size", Table::Align::Right).column("params", Table::Align::Right);
   table.column("device").column("threads", Table::Align::Right).column("test");
-  table.column("tokens/s", Table::Align::Right).column("±", Table::Align::Right);
+  table.column("tokens/s", Table::Align::Right).column("+/-", Table::Align::Right);
   for (const ModelResult& result : results) {
     for (const Measured& each : result.tests) {
       table.row({result.name, format_bytes(result.bytes),
-                 fmt::format("{:.2f} B", static_cast<double>(result.parameters) / 1e9),
-                 result.device,
+                 format_parameters(result.parameters), result.device,
                  result.device == "cpu" ? std::to_string(ThreadPool::shared().threads()) : "",
                  each.test.name(), fmt::format("{:.2f}", each.mean_speed()),
                  fmt::format("{:.2f}", each.deviation())});

@@ -135,7 +135,7 @@ Outcome write(const Options& options, const std::vector<std::string>& prompts,
       outcome.seeds.push_back(request.sampling.seed);
       if (streams) {
         request.on_text = [](std::string_view text) {
-          write_output(text);
+          write_output(for_terminal(text));
           return true;
         };
       }
@@ -201,7 +201,7 @@ void print_texts(const std::vector<std::string>& prompts, const Outcome& outcome
                  coloured(stdout, Colour::Bold,
                           fmt::format("{}: {}", i + 1, in_quotes(prompts[i]))));
     }
-    fmt::print("{}\n", outcome.results[i].text);
+    fmt::print("{}\n", for_terminal(outcome.results[i].text));
   }
 }
 

@@ -128,6 +128,17 @@ std::string_view name(FinishReason reason) noexcept {
 
 std::ostream& operator<<(std::ostream& out, FinishReason reason) { return out << name(reason); }
 
+std::uint64_t size_bytes(std::span<const KvCache* const> caches) {
+  std::unordered_set<const void*> seen;
+  std::uint64_t bytes = 0;
+  for (const KvCache* cache : caches) {
+    for (const RawMemory& block : cache->blocks()) {
+      if (seen.insert(block.data()).second) bytes += block.bytes();
+    }
+  }
+  return bytes;
+}
+
 double GenerationStatistics::prompt_speed() const noexcept {
   return speed(prompt_tokens - reused_tokens, prompt_seconds);
 }
@@ -489,14 +500,9 @@ void Engine::State::collect() {
 }
 
 std::uint64_t Engine::State::cache_bytes() const {
-  std::unordered_set<const void*> seen;
-  std::uint64_t bytes = 0;
-  for (const SequenceRef& sequence : active) {
-    for (const RawMemory& block : sequence->cache.blocks()) {
-      if (seen.insert(block.data()).second) bytes += block.bytes();
-    }
-  }
-  return bytes;
+  std::vector<const KvCache*> caches;
+  for (const SequenceRef& sequence : active) caches.push_back(&sequence->cache);
+  return size_bytes(caches);
 }
 
 void Engine::State::note_cache() {

@@ -16,12 +16,12 @@
 // behind. When a token turns out to be the end, the position too many is forgotten.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,6 +95,9 @@ struct GenerationResult {
   KvCache cache;
   GenerationStatistics statistics;
 };
+
+// Of all blocks of several caches, those they share once.
+std::uint64_t size_bytes(std::span<const KvCache* const> caches);
 
 struct EngineOptions {
   std::int64_t sequences = 8;    // that are computed at once; others wait
