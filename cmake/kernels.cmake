@@ -16,6 +16,7 @@ set(TL_KERNEL_MODULES
     binary
     cast
     conv
+    decode
     fill
     indexing
     matmul
@@ -36,9 +37,11 @@ set(TL_KERNEL_HEADERS
     gpu.h
     gpu_args.h
     gpu_conv.h
+    gpu_decode.h
     gpu_elementwise.h
     gpu_host.h
     gpu_ids.h
+    gpu_kv.h
     gpu_matmul.h
     gpu_mma.h
     gpu_order.h
@@ -48,6 +51,7 @@ set(TL_KERNEL_HEADERS
     gpu_types.h
     gpu_warp.h
     quant_blocks.h
+    quant_dot.h
     quant_encode.h
     quant_grids.h
     quant_words.h

@@ -7,6 +7,7 @@
 #include "kernels/names/attention.h"
 #include "kernels/names/cast.h"
 #include "kernels/names/conv.h"
+#include "kernels/names/decode.h"
 #include "kernels/names/elementwise.h"
 #include "kernels/names/fill.h"
 #include "kernels/names/indexing.h"
@@ -20,9 +21,9 @@ namespace tl {
 namespace {
 
 constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
-    "affine",    "binary", "cast",         "conv",        "fill",  "indexing",
-    "quantized", "reduce", "sort",         "ternary",     "unary", "matmul",
-    "attention", "norm",   "quant_vector", "quant_matrix"};
+    "affine",    "binary", "cast",         "conv",         "fill",  "indexing",
+    "quantized", "reduce", "sort",         "ternary",      "unary", "matmul",
+    "attention", "norm",   "quant_vector", "quant_matrix", "decode"};
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
@@ -36,6 +37,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kCastViews;
     case ModuleId::Conv:
       return kernels::kConvViews;
+    case ModuleId::Decode:
+      return kernels::kDecodeViews;
     case ModuleId::Fill:
       return kernels::kFillViews;
     case ModuleId::Indexing:

@@ -10,6 +10,7 @@
 #include "gpu.h"
 #include "gpu_quant.h"
 #include "quant_blocks.h"
+#include "quant_dot.h"
 #include "quant_words.h"
 
 namespace blocks = tl::quant_blocks;
@@ -33,40 +34,14 @@ GPU_INLINE void pack(const T* x, Bits8* bytes, QuantScale* scales, const QuantPr
     GPU_UNROLLED
     for (int i = 0; i < 4; ++i) value[i] = to_float(x[row * p.k + first + i]);
   }
-  float largest = 0.0f;
-  GPU_UNROLLED
-  for (int i = 0; i < 4; ++i) largest = math::max(largest, math::abs(value[i]));
-  GPU_UNROLLED
-  for (unsigned mask = 4; mask > 0; mask /= 2) {
-    largest = math::max(largest, shuffle_xor(largest, mask));
-  }
-  const float d = largest / 127.0f;
-  // An infinite or NaN element makes the scale so, and with it every sum it is part of.
-  const float inverse = d > 0.0f && d < math::kInfinity ? 1.0f / d : 0.0f;
-  Bits32 word = 0;
-  int sum = 0;
-  GPU_UNROLLED
-  for (int i = 0; i < 4; ++i) {
-    const int q = static_cast<int>(math::rint(inverse == 0.0f ? 0.0f : value[i] * inverse));
-    const int kept = q > 127 ? 127 : q < -127 ? -127 : q;  // 1/d may be a little too large
-    word |= (static_cast<Bits32>(kept) & 255u) << 8 * i;
-    sum += kept;
-  }
-  sum += shuffle_xor(sum, 2u);
-  sum += shuffle_xor(sum, 1u);
-  const int other = shuffle_xor(sum, 4u);
+  const PackedFour packed = pack_four(value);
   const Index group = first / 32;
   const int within = static_cast<int>(first % 32);
   const Index half = within / 16;
   Bits8* to = bytes + row * p.x_row + group / 32 * kQuantRowStep + half * (kQuantRowStep / 2) +
               group % 32 * 16 + within % 16;
-  store_vec(reinterpret_cast<Bits32*>(to), Vec<Bits32, 1>{{{word}}});
-  if (within == 0) {
-    const float first_half = d * static_cast<float>(sum);
-    const float second_half = d * static_cast<float>(other);
-    scales[row * (p.x_row / 32) + group] = {
-        d, {first_half, second_half}, d * static_cast<float>(sum + other)};
-  }
+  store_vec(reinterpret_cast<Bits32*>(to), Vec<Bits32, 1>{{{packed.word}}});
+  if (within == 0) scales[row * (p.x_row / 32) + group] = packed.scale;
 }
 
 GPU_KERNEL void pack_f32(const float* x, Bits8* bytes, QuantScale* scales, QuantProduct p) {
@@ -92,11 +67,7 @@ GPU_INLINE void halve(const T* x, Half* to, float* scales, const QuantProduct& p
     largest = math::max(largest, math::abs(to_float(from[i])));
   }
   largest = block_max(largest);
-  // 2^(8 - e) for a largest of 2^e up to 2^(e+1); nothing to do for zero, infinity and NaN.
-  const auto exponent = static_cast<int>(bits::bits_of(largest) >> 23 & 255u);
-  const bool usual = exponent > 8 && exponent < 255;
-  const float factor =
-      usual ? bits::float_of(static_cast<Bits32>(exponent > 261 ? 1 : 262 - exponent) << 23) : 1.0f;
+  const float factor = half_factor(largest);
   if (thread_index() == 0) scales[row] = 1.0f / factor;
   GPU_ROLLED
   for (Index i = thread_index(); i < p.x_row; i += kBlockThreads) {
@@ -115,42 +86,6 @@ GPU_KERNEL void halve_bf16(const BFloat16* x, Half* to, float* scales, QuantProd
 }
 
 // ---- products
-
-// What 32 elements of w and of x add up to.
-template <class W>
-GPU_INLINE float add_group(float sum, const W& w, const Bits32 (&x)[8], const QuantScale& s) {
-  if constexpr (W::kScales == 1) {
-    int dot = 0;
-    GPU_UNROLLED
-    for (int j = 0; j < 8; ++j) {
-      dot = dot4(static_cast<int>(w.codes(j)), static_cast<int>(x[j]), dot);
-    }
-    const float d = w.scale(0);
-    sum = math::fma(d * s.d, static_cast<float>(dot), sum);
-    if constexpr (W::kHasMinimum) {
-      sum = math::fma(-w.minimum(0), s.both, sum);
-    } else if constexpr (W::kBias != 0) {
-      sum = math::fma(d * static_cast<float>(-W::kBias), s.both, sum);
-    }
-  } else {
-    GPU_UNROLLED
-    for (int half = 0; half < 2; ++half) {
-      int dot = 0;
-      GPU_UNROLLED
-      for (int j = 4 * half; j < 4 * half + 4; ++j) {
-        dot = dot4(static_cast<int>(w.codes(j)), static_cast<int>(x[j]), dot);
-      }
-      const float d = w.scale(half);
-      sum = math::fma(d * s.d, static_cast<float>(dot), sum);
-      if constexpr (W::kHasMinimum) {
-        sum = math::fma(-w.minimum(half), s.sum[half], sum);
-      } else if constexpr (W::kBias != 0) {
-        sum = math::fma(d * static_cast<float>(-W::kBias), s.sum[half], sum);
-      }
-    }
-  }
-  return sum;
-}
 
 // Bytes and scales of 32 elements of x.
 struct Bytes {

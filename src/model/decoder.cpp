@@ -7,6 +7,7 @@
 
 #include "model/arch/arch.h"
 #include "model/cached_attention.h"
+#include "model/gpu/decode_program.h"
 #include "model/rope_tables.h"
 #include "tl/base/error.h"
 #include "tl/ops/binary.h"
@@ -62,7 +63,10 @@ struct DecoderState {
         options(chosen),
         context(context_of(model.config, chosen)),
         device(model.embedding.device()),
-        ropes(model.config.ropes, device) {}
+        ropes(model.config.ropes, device),
+        program(device.is_gpu()
+                    ? gpu::DecodeProgram::make(model, kv_shape(model.config, chosen.cache))
+                    : nullptr) {}
 
   Tensor run(const Batch& batch, const Tensor& tokens) const;
 
@@ -71,6 +75,7 @@ struct DecoderState {
   std::int64_t context;
   Device device;
   mutable model::RopeTables ropes;
+  std::unique_ptr<gpu::DecodeProgram> program;  // for one token at a time, where there is one
 
  private:
   Tensor attend(std::int64_t layer, const Batch& batch, const Tensor& x) const;
@@ -200,6 +205,11 @@ Tensor Decoder::forward(std::span<const SequencePart> parts, const Tensor& token
   std::vector<Tensor> logits;
   try {
     for (const SequencePart& part : parts) part.cache->extend(part.count, stream);
+    if (state.program && total == 1) {
+      Tensor next = state.program->step(tokens, *parts[0].cache, state.ropes);
+      parts[0].cache->commit(1);
+      return next;
+    }
     Batch batch;
     const auto flush = [&] {
       if (batch.count == 0) return;
@@ -215,13 +225,6 @@ Tensor Decoder::forward(std::span<const SequencePart> parts, const Tensor& token
         const std::int64_t count = std::min(part.count - done, options().chunk - batch.count);
         model::SequenceRows rows{
             .first = batch.count, .count = count, .position = lengths[i] + done, .blocks = {}};
-        for (RawMemory& block : part.cache->blocks()) {
-          const auto index = &block - part.cache->blocks().data();
-          const bool written = (index + 1) * KvCache::kBlockPositions > rows.position;
-          // Blocks that are only read may be shared; they are not written through this address.
-          rows.blocks.push_back(written ? block.mutable_data(stream)
-                                        : const_cast<std::byte*>(block.data(stream)));
-        }
         for (std::int64_t t = 0; t < count; ++t) {
           if (part.rows == LogitRows::All || done + t + 1 == part.count) {
             batch.logit_rows.push_back(batch.count + t);

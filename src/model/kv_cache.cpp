@@ -117,4 +117,30 @@ void KvCache::extend(std::int64_t count, const Stream& stream) {
   }
 }
 
+std::vector<std::byte*> KvCache::addresses(const Stream& stream) {
+  std::vector<std::byte*> addresses;
+  addresses.reserve(blocks_.size());
+  std::int64_t end = 0;
+  for (RawMemory& block : blocks_) {
+    end += kBlockPositions;
+    // Blocks that are only read may be shared; nobody writes through their addresses.
+    addresses.push_back(end > length_ ? block.mutable_data(stream)
+                                      : const_cast<std::byte*>(block.data(stream)));
+  }
+  return addresses;
+}
+
+const Tensor& KvCache::address_table(const Stream& stream) {
+  std::vector<std::byte*> now = addresses(stream);
+  if (now != tabled_) {
+    std::vector<std::int64_t> numbers;
+    numbers.reserve(now.size());
+    for (std::byte* address : now) numbers.push_back(reinterpret_cast<std::intptr_t>(address));
+    const LabelScope label("kv cache");
+    table_ = Tensor::from(numbers, device_);
+    tabled_ = std::move(now);
+  }
+  return table_;
+}
+
 }  // namespace tl

@@ -24,6 +24,11 @@ LaunchSize grid_for(std::uint64_t elements, std::uint32_t threads, std::uint32_t
   return {std::min<std::uint64_t>(blocks, most)};
 }
 
+bool can_launch_together(const Device& device) noexcept {
+  return device.properties().cooperative_launch &&
+         device.context().table().launch_together != nullptr;
+}
+
 void launch_raw(const Function& function, const Stream& stream, const LaunchShape& shape,
                 void** arguments) {
   const auto& grid = shape.grid.values;
@@ -45,9 +50,15 @@ void launch_raw(const Function& function, const Stream& stream, const LaunchShap
   }
   const CurrentContext current(context);
   count(context.counters().launches);
-  const driver::Status status = context.table().launch(
-      function.native(), {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]},
-      shape.shared_bytes, stream.state()->native, arguments);
+  const driver::Table& table = context.table();
+  const auto call = shape.together ? table.launch_together : table.launch;
+  if (call == nullptr) {
+    throw Error(ErrorKind::Unsupported, function.name(), context.location(),
+                " cannot launch blocks that wait for each other");
+  }
+  const driver::Status status =
+      call(function.native(), {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]},
+           shape.shared_bytes, stream.state()->native, arguments);
   if (status != driver::kSuccess) [[unlikely]] {
     context.check(status, join("launch of ", function.name()));
   }

@@ -31,10 +31,11 @@ enum class ModuleId : std::uint8_t {
   Attention,
   Norm,
   QuantVector,
-  QuantMatrix
+  QuantMatrix,
+  Decode
 };
 
-inline constexpr int kModuleCount = 16;
+inline constexpr int kModuleCount = 17;
 
 // "cast": the module's source is src/kernels/cast.cu and its image cast.<architecture>.
 std::string_view name(ModuleId module);

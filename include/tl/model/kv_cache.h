@@ -17,6 +17,7 @@
 
 #include "tl/runtime/device.h"
 #include "tl/runtime/raw_memory.h"
+#include "tl/tensor/tensor.h"
 
 namespace tl {
 
@@ -63,9 +64,14 @@ class KvCache {
   void commit(std::int64_t count) { length_ += count; }  // positions that extend() made room for
   const std::vector<RawMemory>& blocks() const noexcept { return blocks_; }
   std::vector<RawMemory>& blocks() noexcept { return blocks_; }
+  // The blocks' addresses, and the same on the device (i64). After extend().
+  std::vector<std::byte*> addresses(const Stream& stream);
+  const Tensor& address_table(const Stream& stream);
 
  private:
   std::vector<RawMemory> blocks_;
+  std::vector<std::byte*> tabled_;  // what table_ holds
+  Tensor table_;
   KvShape shape_;
   std::int64_t length_ = 0;
   std::int64_t context_ = 0;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "tl/runtime/device.h"
 #include "tl/runtime/memory.h"
 #include "tl/runtime/module_store.h"
 #include "tl/runtime/stream.h"
@@ -29,7 +30,12 @@ struct LaunchShape {
   LaunchSize grid;   // blocks; a zero means nothing to do, and nothing is launched
   LaunchSize block;  // threads
   std::uint32_t shared_bytes = 0;
+  // All blocks are resident at once and may wait for each other. Where the device cannot
+  // (can_launch_together()), the launch is refused.
+  bool together = false;
 };
+
+bool can_launch_together(const Device& device) noexcept;
 
 // Blocks of `threads` for `elements`, at most `most`: kernels loop over what is left.
 LaunchSize grid_for(std::uint64_t elements, std::uint32_t threads, std::uint32_t most = 1U << 20);

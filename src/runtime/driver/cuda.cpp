@@ -37,6 +37,9 @@ struct Raw {
                         void** values);
   Status (*launch)(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, Handle stream, void** arguments, void** extra);
+  Status (*launch_together)(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                            unsigned by, unsigned bz, unsigned shared, Handle stream,
+                            void** arguments);
   Status (*peer_copy)(void* to, Handle to_context, const void* from, Handle from_context,
                       std::size_t bytes, Handle stream);
   Status (*error_name)(Status status, const char** text);
@@ -139,6 +142,11 @@ Status launch(Handle function, Dim3 grid, Dim3 block, unsigned shared_bytes, Han
   return raw.launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes,
                     stream, arguments, nullptr);
 }
+Status launch_together(Handle function, Dim3 grid, Dim3 block, unsigned shared_bytes, Handle stream,
+                       void** arguments) {
+  return raw.launch_together(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                             shared_bytes, stream, arguments);
+}
 
 std::string error_text(Status status) {
   const char* name = nullptr;
@@ -181,6 +189,7 @@ Found<Table> open_cuda() {
       .need(raw.event_create, "cuEventCreate")
       .need(raw.module_load, "cuModuleLoadDataEx")
       .need(raw.launch, "cuLaunchKernel")
+      .want(raw.launch_together, "cuLaunchCooperativeKernel")
       .want(raw.peer_copy, "cuMemcpyPeerAsync")
       .want(raw.error_name, "cuGetErrorName")
       .want(raw.error_string, "cuGetErrorString");
@@ -228,6 +237,7 @@ Found<Table> open_cuda() {
   table.create_event = create_event;
   table.load_module = load_module;
   table.launch = launch;
+  if (raw.launch_together != nullptr) table.launch_together = launch_together;
   table.copy_peer = raw.peer_copy;
   table.error_text = error_text;
 

@@ -39,6 +39,9 @@ struct Raw {
   Status (*module_load)(Handle* module, const void* image);
   Status (*launch)(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, Handle stream, void** arguments, void** extra);
+  Status (*launch_together)(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                            unsigned by, unsigned bz, unsigned shared, Handle stream,
+                            void** arguments);
   Status (*peer_copy)(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
                       Handle stream);
   const char* (*error_name)(Status status);
@@ -172,6 +175,11 @@ Status launch(Handle function, Dim3 grid, Dim3 block, unsigned shared_bytes, Han
   return raw.launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes,
                     stream, arguments, nullptr);
 }
+Status launch_together(Handle function, Dim3 grid, Dim3 block, unsigned shared_bytes, Handle stream,
+                       void** arguments) {
+  return raw.launch_together(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                             shared_bytes, stream, arguments);
+}
 
 Status copy_peer(void* to, Handle to_context, const void* from, Handle from_context,
                  std::size_t bytes, Handle stream) {
@@ -228,6 +236,7 @@ Found<Table> open_hip() {
       .need(raw.event_create, "hipEventCreateWithFlags")
       .need(raw.module_load, "hipModuleLoadData")
       .need(raw.launch, "hipModuleLaunchKernel")
+      .want(raw.launch_together, "hipModuleLaunchCooperativeKernel")
       .want(raw.peer_copy, "hipMemcpyPeerAsync")
       .want(raw.error_name, "hipGetErrorName")
       .want(raw.error_string, "hipGetErrorString");
@@ -275,6 +284,7 @@ Found<Table> open_hip() {
   table.create_event = create_event;
   table.load_module = load_module;
   table.launch = launch;
+  if (raw.launch_together != nullptr) table.launch_together = launch_together;
   if (raw.peer_copy != nullptr) table.copy_peer = copy_peer;
   table.error_text = error_text;
 

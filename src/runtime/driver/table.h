@@ -92,6 +92,9 @@ struct Table {
                    void** arguments) = nullptr;
 
   // Optional: null where the driver does not have it.
+  // A launch whose blocks are all resident at once, so that they may wait for each other.
+  Status (*launch_together)(Handle function, Dim3 grid, Dim3 block, unsigned shared_bytes,
+                            Handle stream, void** arguments) = nullptr;
   Status (*copy_peer)(void* to, Handle to_context, const void* from, Handle from_context,
                       std::size_t bytes, Handle stream) = nullptr;
   Status (*allocate_async)(void** address, std::size_t bytes, Handle stream) = nullptr;

@@ -1,0 +1,116 @@
+// What module DECODE is told: the phases of one token's way through a decoder. Both sides include
+// this file.
+#pragma once
+
+#include "gpu_args.h"
+#include "tl/base/float_bits.h"
+
+namespace tl::kernels {
+
+using float_bits::Bits32;
+using float_bits::Bits8;
+
+inline constexpr int kDecodeThreads = 512;
+inline constexpr int kDecodeParts = 4;        // warps that may share a row, and weights of a phase
+inline constexpr int kDecodeRows = 512;       // rows of a block that are summed up together
+inline constexpr int kDecodeRoom = 38 << 10;  // bytes of shared memory for a phase's vectors
+inline constexpr int kDecodeHeads = 16;       // query heads that may share a key head
+
+enum class DecodeKind : int { Embed, Linear, Attention };
+enum class DecodeOutput : int { Store, Add, Gated };
+
+// Formats are places in kProductFormats, and these two.
+inline constexpr int kDecodeF16 = 13, kDecodeBF16 = 14;
+// How keys and values are kept: places in KvType.
+inline constexpr int kDecodeKvF16 = 0, kDecodeKvBF16 = 1, kDecodeKvQ8 = 2, kDecodeKvF32 = 3;
+
+// Some rows of a matrix and where their products go.
+struct DecodeRows {
+  const Bits8* weight;
+  Index row_bytes;
+  const float* bias;  // or null
+  float* out;         // null: DecodeStep::logits
+  int rows;
+  int format;
+};
+
+// y = W * input, where the input is x, or the norm of x. With `added` x is first increased by the
+// norm of that, and what comes of it is kept in `kept`, which is not x.
+struct DecodeLinear {
+  DecodeRows part[3];
+  const float* x;
+  const float* norm;  // weights, or null: x as it is
+  const float* added;
+  const float* added_norm;
+  float* kept;
+  int parts;  // weights used
+  int k;      // columns of each
+  int warps;  // that share a row
+  float eps;
+  DecodeOutput output;  // Gated: part 0 is the gate, part 1 what it lets through
+  int is_gelu;
+  int halves;     // the input becomes f16 (for f16 and bf16) instead of bytes
+  float softcap;  // of what is stored; 0: none
+};
+
+struct DecodeAttention {
+  const float* q;  // all heads' queries, the new key and value
+  const float* k;
+  const float* v;
+  const float* q_norm;  // or null
+  const float* k_norm;
+  const float* cosines;  // (positions, rope_size / 2)
+  const float* sines;
+  float* out;
+  float* partial;   // room for kv_heads * splits * group * (value_size + 2)
+  Bits32* arrived;  // kv_heads zeros
+  Index layer_at;   // bytes from the start of a block
+  Index values_at;
+  Index key_head_bytes;
+  Index value_head_bytes;
+  Index window;  // 0: none
+  int kv_type;
+  int heads, kv_heads;
+  int key_size, value_size;
+  int rope_size;
+  int rope_halves;
+  float eps;
+  float scale;
+  float softcap;
+};
+
+struct DecodeEmbed {
+  const Bits8* table;
+  Index row_bytes;
+  float* x;
+  int width;
+  int format;
+  int rows;
+  float scale;
+};
+
+struct DecodePhase {
+  DecodeKind kind;
+  int fill;
+  union {
+    DecodeLinear linear;
+    DecodeAttention attention;
+    DecodeEmbed embed;
+  };
+};
+
+// One launch: phases first to last - 1, with all blocks meeting between two of them.
+struct DecodeStep {
+  const DecodePhase* phases;
+  const Bits32* token;
+  Bits8* const* blocks;  // of the cache
+  Bits32* met;           // counts the blocks that have come to a meeting
+  float* logits;         // where a product without a place of its own goes
+  Fault* fault;
+  Index position;  // of the token
+  Bits32 met_before;
+  unsigned fault_tag;
+  int first, last;
+};
+
+}  // namespace tl::kernels

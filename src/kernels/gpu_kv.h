@@ -1,0 +1,100 @@
+// Keys and values as a cache keeps them: rows of one head, 64 positions to a block.
+#pragma once
+
+#include "gpu.h"
+
+namespace kv {
+
+inline constexpr int kBlock = 64;   // positions
+inline constexpr int kScaled = 32;  // bytes that share a scale
+
+struct Eight {
+  float at[8];
+};
+
+// How one head's rows of `size` elements lie; `head` is where they begin. Elements are read eight
+// at a time, from a multiple of eight.
+template <class T>
+struct Rows {
+  GPU_INLINE static Eight load(const Bits8* head, int size, int position, int element) {
+    const T* from = reinterpret_cast<const T*>(head) + position * size + element;
+    Eight eight;
+    if constexpr (sizeof(T) == 4) {
+      const auto low = load_vec<4>(from), high = load_vec<4>(from + 4);
+      GPU_UNROLLED
+      for (int i = 0; i < 4; ++i) {
+        eight.at[i] = to_float(low.get(i));
+        eight.at[4 + i] = to_float(high.get(i));
+      }
+    } else {
+      const auto all = load_vec<8>(from);
+      GPU_UNROLLED
+      for (int i = 0; i < 8; ++i) eight.at[i] = to_float(all.get(i));
+    }
+    return eight;
+  }
+  GPU_INLINE static float get(const Bits8* head, int size, int position, int element) {
+    return to_float(reinterpret_cast<const T*>(head)[position * size + element]);
+  }
+  // By all lanes of a warp at once, with neighbouring elements (and `live` where there is one).
+  GPU_INLINE static void put(Bits8* head, int size, int position, int element, float value,
+                             bool live) {
+    if (live) reinterpret_cast<T*>(head)[position * size + element] = from_float<T>(value);
+  }
+};
+
+// Bytes, and after those of all positions the scales as f16.
+struct Scaled {};
+template <>
+struct Rows<Scaled> {
+  GPU_INLINE static float scale(const Bits8* head, int size, int position, int element) {
+    const auto* scales = reinterpret_cast<const Half*>(head + kBlock * size);
+    return to_float(scales[position * (size / kScaled) + element / kScaled]);
+  }
+  GPU_INLINE static Eight load(const Bits8* head, int size, int position, int element) {
+    const auto all = load_vec<8>(head + position * size + element);
+    const float d = scale(head, size, position, element);
+    Eight eight;
+    GPU_UNROLLED
+    for (int i = 0; i < 8; ++i) {
+      eight.at[i] = d * static_cast<float>(static_cast<signed char>(all.get(i)));
+    }
+    return eight;
+  }
+  GPU_INLINE static float get(const Bits8* head, int size, int position, int element) {
+    return scale(head, size, position, element) *
+           static_cast<float>(static_cast<signed char>(head[position * size + element]));
+  }
+  GPU_INLINE static void put(Bits8* head, int size, int position, int element, float value,
+                             bool live) {
+    float largest = live ? math::abs(value) : 0.0f;
+    for (unsigned mask = 16; mask > 0; mask /= 2) {
+      largest = math::max(largest, shuffle_xor(largest, mask));
+    }
+    const Half d = from_float<Half>(largest / 127.0f);
+    const float inverse = to_float(d) > 0.0f ? 1.0f / to_float(d) : 0.0f;
+    const float q = math::rint(value * inverse);
+    const float kept = q > 127.0f ? 127.0f : q < -127.0f ? -127.0f : q;
+    if (!live) return;
+    head[position * size + element] = static_cast<Bits8>(static_cast<signed char>(kept));
+    if (element % kScaled == 0) {
+      reinterpret_cast<Half*>(head +
+                              kBlock * size)[position * (size / kScaled) + element / kScaled] = d;
+    }
+  }
+};
+
+// Element `i` of a head's row after it was turned: `get` has the elements before.
+template <class Get>
+GPU_INLINE float turned(Get get, int i, int rope_size, bool halves, const float* cosines,
+                        const float* sines) {
+  if (i >= rope_size) return get(i);
+  const int half = rope_size / 2;
+  const int pair = halves ? i % half : i / 2;
+  const bool first = halves ? i < half : i % 2 == 0;
+  const int other = halves ? (first ? i + half : i - half) : i ^ 1;
+  const float c = cosines[pair], s = sines[pair];
+  return first ? get(i) * c - get(other) * s : get(other) * s + get(i) * c;
+}
+
+}  // namespace kv

@@ -1,0 +1,302 @@
+#include "model/gpu/decode_program.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "ops/gpu/launcher.h"
+#include "quant/gpu/blocks.h"
+#include "tl/kernels/decode.h"
+#include "tl/kernels/quantized.h"
+#include "tl/runtime/fault.h"
+#include "tl/runtime/label.h"
+#include "tl/runtime/launch.h"
+
+namespace tl::gpu {
+
+namespace {
+
+using kernels::DecodeAttention;
+using kernels::DecodeKind;
+using kernels::DecodeLinear;
+using kernels::DecodeOutput;
+using kernels::DecodePhase;
+
+constexpr int kNoFormat = -1;
+
+int format_of_rows(const QTensor& weight) {
+  if (weight.type() == QType::F16) return kernels::kDecodeF16;
+  if (weight.type() == QType::BF16) return kernels::kDecodeBF16;
+  const unsigned place = place_in(kernels::kProductFormats, weight.type());
+  return place < kernels::kProductFormats.size() ? static_cast<int>(place) : kNoFormat;
+}
+
+bool is_half(int format) { return format == kernels::kDecodeF16 || format == kernels::kDecodeBF16; }
+
+const float* address(const Tensor& x) { return x.read<float>(x.device().stream()); }
+const float* address(const std::optional<Tensor>& x) { return x ? address(*x) : nullptr; }
+const kernels::Bits8* address(const QTensor& x) {
+  return reinterpret_cast<const kernels::Bits8*>(x.memory().data(x.device().stream()));
+}
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// How many warps share a row: what leaves the fewest steps to the busiest warp.
+int sharing_of(const Device& device, std::int64_t rows, std::int64_t k, bool halves,
+               std::uint32_t blocks) {
+  const std::int64_t width = device.warp_width();
+  const std::int64_t warps = kernels::kDecodeThreads / width;
+  const std::int64_t pieces = k / (halves ? 8 : 32);
+  const std::int64_t own = divide_up(rows, blocks);
+  int best = 1;
+  std::int64_t least = -1;
+  for (int sharing = 1; sharing <= kernels::kDecodeParts; sharing *= 2) {
+    const std::int64_t steps = divide_up(pieces, sharing * width) * divide_up(own, warps / sharing);
+    if (least < 0 || steps < least) {
+      least = steps;
+      best = sharing;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+DecodeProgram::DecodeProgram(const arch::DecoderModel& model, const KvShape& shape)
+    : model_(model),
+      shape_(shape),
+      device_(model.embedding.device()),
+      blocks_(static_cast<std::uint32_t>(std::max(1, device_.properties().multiprocessors))),
+      order_(can_launch_together(device_) ? DecodeOrder::Meetings : DecodeOrder::Launches),
+      tables_(model.config.ropes.size()) {}
+
+std::unique_ptr<DecodeProgram> DecodeProgram::make(const arch::DecoderModel& model,
+                                                   const KvShape& shape) {
+  if (model.embedding.device().properties().max_threads_per_block < kernels::kDecodeThreads) {
+    return nullptr;
+  }
+  std::unique_ptr<DecodeProgram> program(new DecodeProgram(model, shape));
+  return program->add_phases() ? std::move(program) : nullptr;
+}
+
+float* DecodeProgram::room(std::int64_t count) {
+  auto* at = room_.write<float>(device_.stream()) + room_taken_;
+  room_taken_ += (count + 63) / 64 * 64;
+  return at;
+}
+
+bool DecodeProgram::add_linear(DecodeLinear linear, std::initializer_list<Destination> weights) {
+  bool halves = false, bytes = false;
+  std::int64_t rows = 0;
+  for (const auto& [layer, out] : weights) {
+    const QTensor& weight = layer->weight;
+    const int format = format_of_rows(weight);
+    if (format == kNoFormat) return false;
+    (is_half(format) ? halves : bytes) = true;
+    linear.k = static_cast<int>(weight.columns());
+    rows += weight.rows();
+    linear.part[linear.parts++] = {.weight = address(weight),
+                                   .row_bytes = static_cast<Index>(weight.row_bytes()),
+                                   .bias = address(layer->bias),
+                                   .out = out,
+                                   .rows = static_cast<int>(weight.rows()),
+                                   .format = format};
+  }
+  // Vectors are kept in one form, and must fit.
+  const std::int64_t needed = halves ? 2 * linear.k : linear.k / 2 * 3;
+  if ((halves && bytes) || needed > kernels::kDecodeRoom || linear.k % 32 != 0) return false;
+  linear.halves = halves ? 1 : 0;
+  linear.warps = sharing_of(device_, rows, linear.k, halves, blocks_);
+  DecodePhase phase{};
+  phase.kind = DecodeKind::Linear;
+  phase.linear = linear;
+  phases_.push_back(phase);
+  return true;
+}
+
+void DecodeProgram::add_attention(std::int64_t layer) {
+  const DecoderConfig& config = model_.config;
+  const arch::DecoderLayer& weights = model_.layers[static_cast<std::size_t>(layer)];
+  const KvLayout layout(shape_);
+  DecodePhase phase{};
+  phase.kind = DecodeKind::Attention;
+  phase.attention = {};
+  DecodeAttention& a = phase.attention;
+  a.q_norm = address(weights.query_norm);
+  a.k_norm = address(weights.key_norm);
+  a.layer_at = layer * static_cast<Index>(layout.layer_bytes);
+  a.values_at = static_cast<Index>(layout.values_at);
+  a.key_head_bytes = static_cast<Index>(layout.key_head_bytes);
+  a.value_head_bytes = static_cast<Index>(layout.value_head_bytes);
+  a.window = config.attention[static_cast<std::size_t>(layer)].window;
+  a.kv_type = static_cast<int>(shape_.type);
+  a.heads = static_cast<int>(config.heads);
+  a.kv_heads = static_cast<int>(config.kv_heads);
+  a.key_size = static_cast<int>(config.key_size);
+  a.value_size = static_cast<int>(config.value_size);
+  a.rope_size = static_cast<int>(config.rope_size);
+  a.rope_halves = config.rope_pairs == RopePairs::Halves ? 1 : 0;
+  a.eps = static_cast<float>(config.norm_epsilon);
+  a.scale = static_cast<float>(config.attention_scale);
+  a.softcap = static_cast<float>(config.attention_softcap);
+  attentions_.push_back(phases_.size());
+  phases_.push_back(phase);
+}
+
+bool DecodeProgram::add_phases() {
+  const DecoderConfig& config = model_.config;
+  const std::int64_t group = config.heads / config.kv_heads;
+  const std::int64_t attention_floats =
+      group * (config.key_size + config.value_size + KvCache::kBlockPositions + 3) +
+      config.key_size;
+  const int embedding_format = format_of_rows(model_.embedding);
+  if (group > kernels::kDecodeHeads || attention_floats * 4 > kernels::kDecodeRoom ||
+      embedding_format == kNoFormat || config.width % 32 != 0) {
+    return false;
+  }
+  const std::int64_t queries = config.heads * config.key_size;
+  const std::int64_t keys = config.kv_heads * config.key_size;
+  const std::int64_t values = config.kv_heads * config.value_size;
+  const std::int64_t seen = config.heads * config.value_size;
+  const std::int64_t partial =
+      std::max<std::int64_t>(blocks_, config.kv_heads) * group * (config.value_size + 2);
+  {
+    const LabelScope label("decode step");
+    const std::int64_t all =
+        4 * config.width + queries + keys + values + seen + config.hidden + partial + 64 * 10;
+    room_ = Tensor::uninitialized({all}, DType::F32, device_);
+    counters_ = Tensor::zeros({1 + config.kv_heads}, DType::U32, device_);
+  }
+  float* x = room(config.width);
+  float* other_x = room(config.width);
+  float* attended = room(config.width);
+  float* fed = room(config.width);
+  float* q = room(queries);
+  float* k = room(keys);
+  float* v = room(values);
+  float* found = room(seen);
+  float* hidden = room(config.hidden);
+  float* parts = room(partial);
+
+  DecodePhase embed{};
+  embed.kind = DecodeKind::Embed;
+  embed.embed = {.table = address(model_.embedding),
+                 .row_bytes = static_cast<Index>(model_.embedding.row_bytes()),
+                 .x = x,
+                 .width = static_cast<int>(config.width),
+                 .format = embedding_format,
+                 .rows = static_cast<int>(config.vocabulary),
+                 .scale = static_cast<float>(config.embedding_scale)};
+  phases_.push_back(embed);
+
+  // What is still to be added to x, after a norm of its own, when a product next reads it.
+  const float* added = nullptr;
+  const float* added_norm = nullptr;
+  const auto from_stream = [&](const Tensor& norm) {
+    DecodeLinear linear{};
+    linear.x = x;
+    linear.norm = address(norm);
+    linear.eps = static_cast<float>(config.norm_epsilon);
+    if (added != nullptr) {
+      linear.added = added;
+      linear.added_norm = added_norm;
+      linear.kept = other_x;
+      std::swap(x, other_x);
+      added = nullptr;
+    }
+    return linear;
+  };
+  // Adds the product to x, or leaves it in `aside` until it has its norm.
+  const auto to_stream = [&](const float* input, const arch::Linear& weight,
+                             const std::optional<Tensor>& norm, float* aside) {
+    DecodeLinear linear{};
+    linear.x = input;
+    linear.output = norm ? DecodeOutput::Store : DecodeOutput::Add;
+    if (norm) {
+      added = aside;
+      added_norm = address(norm);
+    }
+    return add_linear(linear, {{&weight, norm ? aside : x}});
+  };
+  for (std::int64_t i = 0; i < config.layers; ++i) {
+    const arch::DecoderLayer& layer = model_.layers[static_cast<std::size_t>(i)];
+    if (!add_linear(from_stream(layer.attention_norm),
+                    {{&layer.query, q}, {&layer.key, k}, {&layer.value, v}})) {
+      return false;
+    }
+    add_attention(i);
+    DecodeAttention& a = phases_.back().attention;
+    a.q = q;
+    a.k = k;
+    a.v = v;
+    a.out = found;
+    a.partial = parts;
+    if (!to_stream(found, layer.output, layer.attention_output_norm, attended)) return false;
+    DecodeLinear gated = from_stream(layer.feed_forward_norm);
+    gated.output = DecodeOutput::Gated;
+    gated.is_gelu = config.activation == GatedActivation::GeluTanh ? 1 : 0;
+    if (!add_linear(gated, {{&layer.gate, hidden}, {&layer.up, hidden}})) return false;
+    if (!to_stream(hidden, layer.down, layer.feed_forward_output_norm, fed)) return false;
+  }
+  DecodeLinear last = from_stream(model_.output_norm);
+  last.softcap = static_cast<float>(config.output_softcap);
+  const arch::Linear output{model_.output, std::nullopt};
+  return add_linear(last, {{&output, nullptr}});
+}
+
+void DecodeProgram::refresh(std::int64_t positions, model::RopeTables& ropes) {
+  bool changed = program_.empty();
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    if (tables_[i].cosines.rank() == 2 && tables_[i].cosines.shape()[0] >= positions) continue;
+    tables_[i] = ropes.get(static_cast<int>(i), positions);
+    changed = true;
+  }
+  if (!changed) return;
+  auto* counters = reinterpret_cast<kernels::Bits32*>(counters_.update(device_.stream()));
+  for (std::size_t i = 0; i < attentions_.size(); ++i) {
+    DecodeAttention& a = phases_[attentions_[i]].attention;
+    const auto rope = static_cast<std::size_t>(model_.config.attention[i].rope);
+    a.cosines = address(tables_[rope].cosines);
+    a.sines = address(tables_[rope].sines);
+    a.arrived = counters + 1;
+  }
+  const LabelScope label("decode step");
+  program_ = Tensor::from_bytes(std::as_bytes(std::span(phases_)), DType::U8,
+                                {static_cast<std::int64_t>(phases_.size() * sizeof(DecodePhase))},
+                                device_);
+}
+
+Tensor DecodeProgram::step(const Tensor& token, KvCache& cache, model::RopeTables& ropes) {
+  const Stream& stream = device_.stream();
+  const std::lock_guard lock(mutex_);
+  refresh(cache.length() + 1, ropes);
+  Tensor logits = Tensor::uninitialized({1, model_.config.vocabulary}, DType::F32, device_);
+  const Tensor& table = cache.address_table(stream);
+  const int count = static_cast<int>(phases_.size());
+  kernels::DecodeStep step{.phases = reinterpret_cast<const DecodePhase*>(program_.read(stream)),
+                           .token = reinterpret_cast<const kernels::Bits32*>(token.read(stream)),
+                           .blocks = reinterpret_cast<kernels::Bits8* const*>(table.read(stream)),
+                           .met = reinterpret_cast<kernels::Bits32*>(counters_.update(stream)),
+                           .logits = logits.write<float>(stream),
+                           .fault = device_.fault_word(),
+                           .position = cache.length(),
+                           .met_before = met_,
+                           .fault_tag = fault_tag("forward"),
+                           .first = 0,
+                           .last = count};
+  LaunchShape shape{.grid = {blocks_}, .block = {kernels::kDecodeThreads}};
+  if (order_ == DecodeOrder::Meetings) {
+    shape.together = true;
+    run(device_, decode_kernel(), shape, step);
+    met_ += static_cast<std::uint32_t>(count - 1) * blocks_;
+    return logits;
+  }
+  for (int i = 0; i < count; ++i) {
+    step.first = i;
+    step.last = i + 1;
+    run(device_, decode_kernel(), shape, step);
+  }
+  return logits;
+}
+
+}  // namespace tl::gpu
