@@ -25,6 +25,7 @@ set(TL_KERNEL_MODULES
     quant_vector
     quantized
     reduce
+    sample
     sort
     ternary
     unary
@@ -47,6 +48,7 @@ set(TL_KERNEL_HEADERS
     gpu_order.h
     gpu_quant.h
     gpu_reduce.h
+    gpu_sample.h
     gpu_sort.h
     gpu_types.h
     gpu_warp.h

@@ -15,6 +15,7 @@
 #include "kernels/names/norm.h"
 #include "kernels/names/quantized.h"
 #include "kernels/names/reduce.h"
+#include "kernels/names/sample.h"
 #include "kernels/names/sort.h"
 
 namespace tl {
@@ -23,7 +24,7 @@ namespace {
 constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
     "affine",    "binary", "cast",         "conv",         "fill",  "indexing",
     "quantized", "reduce", "sort",         "ternary",      "unary", "matmul",
-    "attention", "norm",   "quant_vector", "quant_matrix", "decode"};
+    "attention", "norm",   "quant_vector", "quant_matrix", "decode", "sample"};
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
@@ -55,6 +56,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kQuantVectorViews;
     case ModuleId::Reduce:
       return kernels::kReduceViews;
+    case ModuleId::Sample:
+      return kernels::kSampleViews;
     case ModuleId::Sort:
       return kernels::kSortViews;
     case ModuleId::Ternary:
