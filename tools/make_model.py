@@ -224,11 +224,11 @@ def arguments():
     parser.add_argument("--rope-size", type=int, metavar="N", help="elements of a head that turn (default: all)")
     parser.add_argument("--rope-base", type=float, metavar="X", help="(default 10000, and 1000000 for gemma3)")
     parser.add_argument("--rope-scaling", choices=SCALINGS, default="none", help="for long texts (default none)")
-    parser.add_argument("--rope-factor", type=float, default=8, metavar="X", help="of the scaling (default 8)")
+    parser.add_argument("--rope-factor", type=float, default=8.0, metavar="X", help="of the scaling (default 8)")
     parser.add_argument("--original-context", type=int, metavar="N",
                         help="before the scaling (default: the context divided by the factor)")
-    parser.add_argument("--attention-softcap", type=float, default=50, metavar="X", help="of gemma2 (default 50)")
-    parser.add_argument("--output-softcap", type=float, default=30, metavar="X", help="of gemma2 (default 30)")
+    parser.add_argument("--attention-softcap", type=float, default=50.0, metavar="X", help="of gemma2 (default 50)")
+    parser.add_argument("--output-softcap", type=float, default=30.0, metavar="X", help="of gemma2 (default 30)")
     parser.add_argument("--biases", action="store_true", help="of queries, keys and values; qwen2 always has them")
     parser.add_argument("--type", choices=("f16", "f32"), default="f16", help="of matrices (default f16)")
     parser.add_argument("--tied", action="store_true", help="no output matrix: the embedding serves for it")
@@ -242,7 +242,8 @@ def complete(shape, parser):
                                    "attention_softcap", "output_softcap") if getattr(shape, name) is not None]
     for name in positive:
         if not getattr(shape, name) > 0:
-            parser.error(f"--{name.replace('_', '-')} must be {'above 0' if 'softcap' in name else 'at least 1'}")
+            least = "above 0" if isinstance(getattr(shape, name), float) else "at least 1"
+            parser.error(f"--{name.replace('_', '-')} must be {least}")
     if shape.head_size is None:
         if shape.width % shape.heads:
             parser.error("the width must be a multiple of the heads, or --head-size be given")

@@ -30,6 +30,12 @@ struct GPU_MAY_ALIAS alignas(16) Chunk {
 struct Room {
   Chunk* vectors;  // kDecodeRoom bytes
   float (*sums)[kDecodeRows];
+  int sums_from = 0;
+};
+
+template <int kNumber>
+struct Ahead {
+  static constexpr int kCount = kNumber;
 };
 
 // ---- meetings
@@ -57,24 +63,42 @@ struct Share {
         last(static_cast<int>(static_cast<Index>(rows) * (block_index() + 1) / block_count())) {}
 };
 
-// The sums of rows [first, last) of a matrix go to sums[share of the row][at + row - first].
+// Some rows of one matrix, or the same rows of two that have one format.
+struct Rows {
+  const DecodeRows* part;
+  int first, count;  // of each matrix
+  int sides;
+  int pitch;  // between the sums of the sides
+  GPU_INLINE int all() const { return sides * count; }
+  GPU_INLINE const Bits8* at(int row) const {
+    const int side = row >= count ? 1 : 0;
+    const DecodeRows& from = part[side];
+    return from.weight + (first + row - side * count) * from.row_bytes;
+  }
+  GPU_INLINE int sum_at(int row) const { return row >= count ? pitch + row - count : row; }
+};
+
+// Rows go to teams of `sharing` warps in turn, up to kRows to a team at a time: dot() adds this
+// warp's share of their sums.
 template <int kRows, class Dot>
-GPU_INLINE void each_rows(int first, int last, int at, int sharing, const Room& room, Dot dot) {
+GPU_INLINE void each_rows(const Rows& rows, int sharing, const Room& room, Dot dot) {
   const int warp = static_cast<int>(warp_index());
   const int share = warp % sharing, team = warp / sharing, teams = kWarps / sharing;
-  if (team >= teams) return;  // when `sharing` does not divide the warps
+  const int all = rows.all();
   GPU_ROLLED
-  for (int row = first + team; row < last; row += kRows * teams) {
+  for (int row = team; row < all; row += kRows * teams) {
     float sum[kRows] = {};
-    int rows[kRows];
+    const Bits8* from[kRows];
     GPU_UNROLLED
-    for (int u = 0; u < kRows; ++u) rows[u] = row + u * teams < last ? row + u * teams : row;
-    dot(rows, share, sum);
+    for (int u = 0; u < kRows; ++u) {
+      from[u] = rows.at(row + u * teams < all ? row + u * teams : row);
+    }
+    dot(from, share, sum);
     GPU_UNROLLED
     for (int u = 0; u < kRows; ++u) {
       const float total = warp_sum(sum[u]);
-      if (lane() == 0 && row + u * teams < last) {
-        room.sums[share][at + row + u * teams - first] = total;
+      if (lane() == 0 && row + u * teams < all) {
+        room.sums[share][room.sums_from + rows.sum_at(row + u * teams)] = total;
       }
     }
   }
@@ -92,213 +116,235 @@ struct Planes {
 };
 
 template <class Format>
-GPU_INLINE void quant_rows(const DecodeRows& part, const DecodeLinear& p, int first, int last,
-                           int at, const Room& room) {
+GPU_INLINE void quant_rows(const Rows& rows, const DecodeLinear& p, const Room& room) {
   using W = words::Words<Format>;
+  // As many loads under way as there is room for in registers.
   constexpr int kRows = sizeof(typename W::Raw) <= 40 ? 4 : 2;
+  constexpr int kMost = sizeof(typename W::Raw) * kRows <= 112 ? 2 : 1;
   const Planes x(room, p.k);
   const int groups = p.k / 32, step = p.warps * static_cast<int>(kWarp);
-  each_rows<kRows>(first, last, at, p.warps, room,
-                   [&](const int(&rows)[kRows], int share, float(&sum)[kRows]) {
-                     const Bits8* from[kRows];
-                     GPU_UNROLLED
-                     for (int u = 0; u < kRows; ++u)
-                       from[u] = part.weight + rows[u] * part.row_bytes;
+  each_rows<kRows>(rows, p.warps, room,
+                   [&](const Bits8* const(&from)[kRows], int share, float(&sum)[kRows]) {
+                     const auto take = [&](auto ahead, int group) {
+                       constexpr int kAhead = decltype(ahead)::kCount;
+                       typename W::Raw raw[kAhead][kRows];
+                       GPU_UNROLLED
+                       for (int a = 0; a < kAhead; ++a) {
+                         GPU_UNROLLED
+                         for (int u = 0; u < kRows; ++u) raw[a][u].load(from[u], group + a * step);
+                       }
+                       GPU_UNROLLED
+                       for (int a = 0; a < kAhead; ++a) {
+                         const Chunk low = x.low[group + a * step], high = x.high[group + a * step];
+                         const QuantScale scale = x.scales[group + a * step];
+                         Bits32 bytes[8];
+                         GPU_UNROLLED
+                         for (int j = 0; j < 4; ++j) {
+                           bytes[j] = low.at[j];
+                           bytes[4 + j] = high.at[j];
+                         }
+                         GPU_UNROLLED
+                         for (int u = 0; u < kRows; ++u) {
+                           W w;
+                           w.open(raw[a][u]);
+                           sum[u] = add_group(sum[u], w, bytes, scale);
+                         }
+                       }
+                     };
+                     int group = share * static_cast<int>(kWarp) + static_cast<int>(lane());
                      GPU_ROLLED
-                     for (int group = share * static_cast<int>(kWarp) + static_cast<int>(lane());
-                          group < groups; group += step) {
-                       typename W::Raw raw[kRows];
-                       GPU_UNROLLED
-                       for (int u = 0; u < kRows; ++u) raw[u].load(from[u], group);
-                       const Chunk low = x.low[group], high = x.high[group];
-                       const QuantScale scale = x.scales[group];
-                       Bits32 bytes[8];
-                       GPU_UNROLLED
-                       for (int j = 0; j < 4; ++j) {
-                         bytes[j] = low.at[j];
-                         bytes[4 + j] = high.at[j];
-                       }
-                       GPU_UNROLLED
-                       for (int u = 0; u < kRows; ++u) {
-                         W w;
-                         w.open(raw[u]);
-                         sum[u] = add_group(sum[u], w, bytes, scale);
-                       }
+                     for (; group + (kMost - 1) * step < groups; group += kMost * step) {
+                       take(Ahead<kMost>{}, group);
+                     }
+                     if constexpr (kMost > 1) {
+                       if (group < groups) take(Ahead<1>{}, group);
                      }
                    });
 }
 
 // Rows of f16 or bf16; the input is f16.
 template <class T>
-GPU_INLINE void half_rows(const DecodeRows& part, const DecodeLinear& p, int first, int last,
-                          int at, const Room& room) {
-  constexpr int kRows = 4;
+GPU_INLINE void half_rows(const Rows& rows, const DecodeLinear& p, const Room& room) {
+  constexpr int kRows = 4, kMost = 4;
   const auto* x = reinterpret_cast<const Half*>(room.vectors);
   const int step = p.warps * static_cast<int>(kWarp) * 8;
-  each_rows<kRows>(first, last, at, p.warps, room,
-                   [&](const int(&rows)[kRows], int share, float(&sum)[kRows]) {
-                     const T* from[kRows];
-                     GPU_UNROLLED
-                     for (int u = 0; u < kRows; ++u) {
-                       from[u] = reinterpret_cast<const T*>(part.weight + rows[u] * part.row_bytes);
-                     }
-                     const auto take = [&](const Vec<T, 8>(&w)[kRows], int column) {
-                       const auto with = load_vec<8>(x + column);
-                       GPU_UNROLLED
-                       for (int i = 0; i < 8; ++i) {
-                         const float right = to_float(with.get(i));
-                         GPU_UNROLLED
-                         for (int u = 0; u < kRows; ++u) {
-                           sum[u] = math::fma(to_float(w[u].get(i)), right, sum[u]);
-                         }
-                       }
-                     };
-                     int column = (share * static_cast<int>(kWarp) + static_cast<int>(lane())) * 8;
-                     GPU_ROLLED
-                     for (; column + step < p.k; column += 2 * step) {
-                       Vec<T, 8> near[kRows], far[kRows];
-                       GPU_UNROLLED
-                       for (int u = 0; u < kRows; ++u) near[u] = load_vec<8>(from[u] + column);
-                       GPU_UNROLLED
-                       for (int u = 0; u < kRows; ++u)
-                         far[u] = load_vec<8>(from[u] + column + step);
-                       take(near, column);
-                       take(far, column + step);
-                     }
-                     if (column < p.k) {
-                       Vec<T, 8> near[kRows];
-                       GPU_UNROLLED
-                       for (int u = 0; u < kRows; ++u) near[u] = load_vec<8>(from[u] + column);
-                       take(near, column);
-                     }
-                   });
+  each_rows<kRows>(
+      rows, p.warps, room, [&](const Bits8* const(&from)[kRows], int share, float(&sum)[kRows]) {
+        const auto take = [&](auto ahead, int column) {
+          constexpr int kAhead = decltype(ahead)::kCount;
+          Vec<T, 8> w[kAhead][kRows];
+          GPU_UNROLLED
+          for (int a = 0; a < kAhead; ++a) {
+            GPU_UNROLLED
+            for (int u = 0; u < kRows; ++u) {
+              w[a][u] = load_vec<8>(reinterpret_cast<const T*>(from[u]) + column + a * step);
+            }
+          }
+          GPU_UNROLLED
+          for (int a = 0; a < kAhead; ++a) {
+            const auto with = load_vec<8>(x + column + a * step);
+            GPU_UNROLLED
+            for (int i = 0; i < 8; ++i) {
+              const float right = to_float(with.get(i));
+              GPU_UNROLLED
+              for (int u = 0; u < kRows; ++u) {
+                sum[u] = math::fma(to_float(w[a][u].get(i)), right, sum[u]);
+              }
+            }
+          }
+        };
+        int column = (share * static_cast<int>(kWarp) + static_cast<int>(lane())) * 8;
+        GPU_ROLLED
+        for (; column + (kMost - 1) * step < p.k; column += kMost * step) {
+          take(Ahead<kMost>{}, column);
+        }
+        GPU_ROLLED
+        for (; column < p.k; column += step) take(Ahead<1>{}, column);
+      });
 }
 
-GPU_INLINE void rows_of(const DecodeRows& part, const DecodeLinear& p, int first, int last, int at,
-                        const Room& room) {
-  switch (part.format) {
+GPU_INLINE void rows_of(const Rows& rows, const DecodeLinear& p, const Room& room) {
+  switch (rows.part->format) {
     case 0:
-      return quant_rows<blocks::Q4_0>(part, p, first, last, at, room);
+      return quant_rows<blocks::Q4_0>(rows, p, room);
     case 1:
-      return quant_rows<blocks::Q4_1>(part, p, first, last, at, room);
+      return quant_rows<blocks::Q4_1>(rows, p, room);
     case 2:
-      return quant_rows<blocks::Q5_0>(part, p, first, last, at, room);
+      return quant_rows<blocks::Q5_0>(rows, p, room);
     case 3:
-      return quant_rows<blocks::Q5_1>(part, p, first, last, at, room);
+      return quant_rows<blocks::Q5_1>(rows, p, room);
     case 4:
-      return quant_rows<blocks::Q8_0>(part, p, first, last, at, room);
+      return quant_rows<blocks::Q8_0>(rows, p, room);
     case 5:
-      return quant_rows<blocks::Q2_K>(part, p, first, last, at, room);
+      return quant_rows<blocks::Q2_K>(rows, p, room);
     case 6:
-      return quant_rows<blocks::Q3_K>(part, p, first, last, at, room);
+      return quant_rows<blocks::Q3_K>(rows, p, room);
     case 7:
-      return quant_rows<blocks::Q4_K>(part, p, first, last, at, room);
+      return quant_rows<blocks::Q4_K>(rows, p, room);
     case 8:
-      return quant_rows<blocks::Q5_K>(part, p, first, last, at, room);
+      return quant_rows<blocks::Q5_K>(rows, p, room);
     case 9:
-      return quant_rows<blocks::Q6_K>(part, p, first, last, at, room);
+      return quant_rows<blocks::Q6_K>(rows, p, room);
     case 10:
-      return quant_rows<blocks::IQ4_NL>(part, p, first, last, at, room);
+      return quant_rows<blocks::IQ4_NL>(rows, p, room);
     case 11:
-      return quant_rows<blocks::IQ4_XS>(part, p, first, last, at, room);
+      return quant_rows<blocks::IQ4_XS>(rows, p, room);
     case 12:
-      return quant_rows<blocks::MXFP4>(part, p, first, last, at, room);
+      return quant_rows<blocks::MXFP4>(rows, p, room);
     case kDecodeF16:
-      return half_rows<Half>(part, p, first, last, at, room);
+      return half_rows<Half>(rows, p, room);
     default:
-      return half_rows<BFloat16>(part, p, first, last, at, room);
+      return half_rows<BFloat16>(rows, p, room);
   }
 }
 
 // ---- the input of a product
 
-// Four elements of x at a time, as they are before the last norm.
-struct Input {
-  const DecodeLinear& p;
-  float added_scale = 0.0f;
+// What a thread holds of a vector: four neighbours of every 4 * kDecodeThreads elements.
+constexpr int kHeld = 4, kHeldStep = 4 * kDecodeThreads;
+constexpr int kHeldMost = kHeld * kHeldStep;  // of a vector that a block can hold
+static_assert(kHeldMost == kDecodeWidth);
 
-  GPU_INLINE Vec<float, 4> load(int first) const {
-    Vec<float, 4> x = load_vec<4>(p.x + first);
-    if (p.added == nullptr) return x;
-    const Vec<float, 4> y = load_vec<4>(p.added + first), w = load_vec<4>(p.added_norm + first);
-    Vec<float, 4> sum;
+struct Held {
+  Vec<float, 4> at[kHeld];
+  // Elements from `first` on; what is past the end is zero.
+  GPU_INLINE void load(const float* from, int first, int k) {
     GPU_UNROLLED
-    for (int i = 0; i < 4; ++i) sum.set(i, x.get(i) + y.get(i) * added_scale * w.get(i));
-    return sum;
+    for (int h = 0; h < kHeld; ++h) {
+      const int i = first + h * kHeldStep;
+      at[h] = {};
+      if (i < k) at[h] = load_vec<4>(from + i);
+    }
+  }
+  // 1 / rms of a vector that is held whole.
+  GPU_INLINE float inverse_rms(int k, float eps) const {
+    float squares = 0.0f;
+    GPU_UNROLLED
+    for (int h = 0; h < kHeld; ++h) {
+      GPU_UNROLLED
+      for (int j = 0; j < 4; ++j) squares = math::fma(at[h].get(j), at[h].get(j), squares);
+    }
+    return 1.0f / math::sqrt(block_sum(squares) / static_cast<float>(k) + eps);
   }
 };
 
-// 1 / rms of what `load` gives.
-template <class Load>
-GPU_INLINE float inverse_rms(int k, float eps, Load load) {
-  float squares = 0.0f;
-  GPU_ROLLED
-  for (int i = 4 * static_cast<int>(thread_index()); i < k; i += 4 * kDecodeThreads) {
-    const Vec<float, 4> x = load(i);
-    GPU_UNROLLED
-    for (int j = 0; j < 4; ++j) squares = math::fma(x.get(j), x.get(j), squares);
-  }
-  return 1.0f / math::sqrt(block_sum(squares) / static_cast<float>(k) + eps);
-}
-
-// Fills the room's vectors; returns what sums are to be multiplied by.
+// Fills the room's vectors; returns what sums are to be multiplied by. A vector that is normed is
+// held whole; others may be longer.
 GPU_INLINE float prepare(const DecodeLinear& p, const Room& room) {
-  Input input{p};
-  if (p.added != nullptr) {
-    input.added_scale = inverse_rms(p.k, p.eps, [&](int i) { return load_vec<4>(p.added + i); });
+  const int own = 4 * static_cast<int>(thread_index());
+  const bool normed = p.norm != nullptr;
+  float scale = 1.0f, factor = 1.0f;
+  Held x, w;
+  x.load(p.x, own, p.k);
+  if (normed) {
+    w.load(p.norm, own, p.k);
+    if (p.added != nullptr) {
+      Held y, with;
+      y.load(p.added, own, p.k);
+      with.load(p.added_norm, own, p.k);
+      const float added_scale = y.inverse_rms(p.k, p.eps);
+      GPU_UNROLLED
+      for (int h = 0; h < kHeld; ++h) {
+        Vec<float, 4> sum;
+        GPU_UNROLLED
+        for (int j = 0; j < 4; ++j) {
+          sum.set(j, x.at[h].get(j) + y.at[h].get(j) * added_scale * with.at[h].get(j));
+        }
+        x.at[h] = sum;
+        const int i = own + h * kHeldStep;
+        if (block_index() == 0 && i < p.k) store_vec(p.kept + i, sum);
+      }
+    }
+    scale = x.inverse_rms(p.k, p.eps);
   }
-  float scale = 1.0f;
-  if (p.norm != nullptr) scale = inverse_rms(p.k, p.eps, [&](int i) { return input.load(i); });
-  const auto value = [&](int i, float(&to)[4]) {
-    const Vec<float, 4> x = input.load(i);
-    Vec<float, 4> w;
-    if (p.norm != nullptr) w = load_vec<4>(p.norm + i);
+  const auto value = [&](int h, float(&to)[4]) {
     GPU_UNROLLED
     for (int j = 0; j < 4; ++j) {
-      to[j] = p.norm != nullptr ? x.get(j) * scale * w.get(j) : x.get(j);
+      to[j] = normed ? x.at[h].get(j) * scale * w.at[h].get(j) : x.at[h].get(j);
     }
   };
-  if (p.kept != nullptr && block_index() == 0) {
+  if (p.halves != 0) {
+    float largest = 0.0f;
     GPU_ROLLED
-    for (int i = 4 * static_cast<int>(thread_index()); i < p.k; i += 4 * kDecodeThreads) {
-      store_vec(p.kept + i, input.load(i));
+    for (int first = own; first < p.k; first += kHeldMost) {
+      if (first != own) x.load(p.x, first, p.k);
+      GPU_UNROLLED
+      for (int h = 0; h < kHeld; ++h) {
+        float four[4];
+        value(h, four);
+        GPU_UNROLLED
+        for (int j = 0; j < 4; ++j) largest = math::max(largest, math::abs(four[j]));
+      }
     }
+    factor = half_factor(block_max(largest));
+    if (p.k > kHeldMost) x.load(p.x, own, p.k);
   }
-  if (p.halves == 0) {
-    const Planes to(room, p.k);
-    // Whole warps: a lane past the end has nothing, as k is a multiple of 32 and 8 lanes make 32.
-    GPU_ROLLED
-    for (int i = 4 * static_cast<int>(thread_index()); i - 4 * static_cast<int>(lane()) < p.k;
-         i += 4 * kDecodeThreads) {
-      float four[4] = {};
-      if (i < p.k) value(i, four);
+  const Planes planes(room, p.k);
+  auto* halves = reinterpret_cast<Half*>(room.vectors);
+  GPU_ROLLED
+  for (int first = own; first - own < p.k; first += kHeldMost) {
+    if (first != own) x.load(p.x, first, p.k);
+    GPU_UNROLLED
+    for (int h = 0; h < kHeld; ++h) {
+      // Whole warps leave: eight lanes make 32 elements, and k is a multiple of 32.
+      const int i = first + h * kHeldStep;
+      if (i - 4 * static_cast<int>(lane()) >= p.k) break;
+      float four[4];
+      value(h, four);
+      if (p.halves != 0) {
+        Vec<Half, 4> small;
+        GPU_UNROLLED
+        for (int j = 0; j < 4; ++j) small.set(j, from_float<Half>(four[j] * factor));
+        if (i < p.k) store_vec(halves + i, small);
+        continue;
+      }
       const PackedFour packed = pack_four(four);
       if (i >= p.k) continue;
       const int group = i / 32, within = i % 32;
-      Chunk* plane = within < 16 ? to.low : to.high;
+      Chunk* plane = within < 16 ? planes.low : planes.high;
       plane[group].at[within % 16 / 4] = packed.word;
-      if (within == 0) to.scales[group] = packed.scale;
+      if (within == 0) planes.scales[group] = packed.scale;
     }
-    return 1.0f;
-  }
-  float largest = 0.0f;
-  GPU_ROLLED
-  for (int i = 4 * static_cast<int>(thread_index()); i < p.k; i += 4 * kDecodeThreads) {
-    float four[4];
-    value(i, four);
-    GPU_UNROLLED
-    for (int j = 0; j < 4; ++j) largest = math::max(largest, math::abs(four[j]));
-  }
-  const float factor = half_factor(block_max(largest));
-  auto* to = reinterpret_cast<Half*>(room.vectors);
-  GPU_ROLLED
-  for (int i = 4 * static_cast<int>(thread_index()); i < p.k; i += 4 * kDecodeThreads) {
-    float four[4];
-    value(i, four);
-    Vec<Half, 4> halves;
-    GPU_UNROLLED
-    for (int j = 0; j < 4; ++j) halves.set(j, from_float<Half>(four[j] * factor));
-    store_vec(to + i, halves);
   }
   return 1.0f / factor;
 }
@@ -324,9 +370,13 @@ GPU_INLINE void linear(const DecodeLinear& p, const DecodeStep& step, const Room
     GPU_ROLLED
     for (int first = share.first; first < share.last; first += most) {
       const int last = first + most < share.last ? first + most : share.last;
-      GPU_ROLLED
-      for (int side = 0; side < (gated ? 2 : 1); ++side) {
-        rows_of(p.part[w + side], p, first, last, side * most, room);
+      const bool alike = gated && p.part[0].format == p.part[1].format;
+      Rows rows{p.part + w, first, last - first, alike ? 2 : 1, most};
+      rows_of(rows, p, room);
+      if (gated && !alike) {
+        const Room other{room.vectors, room.sums, most};
+        rows.part = p.part + 1;
+        rows_of(rows, p, other);
       }
       barrier();
       GPU_ROLLED
@@ -608,7 +658,7 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
 }
 
 GPU_INLINE void attention(const DecodeAttention& a, const DecodeStep& step, const Room& room) {
-  constexpr Index kGrain = 16;  // keys worth a block
+  constexpr Index kGrain = 32;  // keys worth a block
   const Index end = step.position + 1;
   const Index begin = a.window != 0 && end > a.window ? end - a.window : 0;
   const Index grains = (end - begin + kGrain - 1) / kGrain;
@@ -721,13 +771,29 @@ GPU_INLINE void embed(const DecodeEmbed& p, const DecodeStep& step) {
 
 // ---- the kernel
 
+// Phases are read into shared memory, by turns into two places: the next one before the meeting.
+GPU_INLINE void fetch(const DecodePhase* phase, DecodePhase* to) {
+  static_assert(sizeof(DecodePhase) % 8 == 0 && sizeof(DecodePhase) / 8 <= kDecodeThreads);
+  struct GPU_MAY_ALIAS Word {
+    Bits64 at;
+  };
+  const unsigned i = thread_index();
+  if (i < sizeof(DecodePhase) / 8) {
+    reinterpret_cast<Word*>(to)[i] = reinterpret_cast<const Word*>(phase)[i];
+  }
+  barrier();
+}
+
 GPU_KERNEL void decode_step(DecodeStep step) {
   GPU_SHARED Chunk vectors[kDecodeRoom / sizeof(Chunk)];
   GPU_SHARED float sums[kDecodeParts][kDecodeRows];
+  GPU_SHARED Bits64 phases[2][sizeof(DecodePhase) / 8];
+  const auto place = [&](int i) { return reinterpret_cast<DecodePhase*>(phases[i % 2]); };
   const Room room{vectors, sums};
+  fetch(step.phases + step.first, place(step.first));
   GPU_ROLLED
   for (int i = step.first; i < step.last; ++i) {
-    const DecodePhase& phase = step.phases[i];
+    const DecodePhase& phase = *place(i);
     if (phase.kind == DecodeKind::Linear) {
       linear(phase.linear, step, room);
     } else if (phase.kind == DecodeKind::Attention) {
@@ -736,7 +802,8 @@ GPU_KERNEL void decode_step(DecodeStep step) {
       embed(phase.embed, step);
     }
     if (i + 1 == step.last) break;
-    call_for(step.phases[i + 1]);
+    fetch(step.phases + i + 1, place(i + 1));
+    call_for(*place(i + 1));
     meet(step, i + 1 - step.first);
   }
 }

@@ -14,7 +14,8 @@ inline constexpr int kDecodeThreads = 512;
 inline constexpr int kDecodeParts = 4;        // warps that may share a row, and weights of a phase
 inline constexpr int kDecodeRows = 512;       // rows of a block that are summed up together
 inline constexpr int kDecodeRoom = 38 << 10;  // bytes of shared memory for a phase's vectors
-inline constexpr int kDecodeHeads = 16;       // query heads that may share a key head
+inline constexpr int kDecodeWidth = 16 * kDecodeThreads;  // of a vector that is normed
+inline constexpr int kDecodeHeads = 16;                   // query heads that may share a key head
 
 enum class DecodeKind : int { Embed, Linear, Attention };
 enum class DecodeOutput : int { Store, Add, Gated };

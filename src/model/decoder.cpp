@@ -223,8 +223,10 @@ Tensor Decoder::forward(std::span<const SequencePart> parts, const Tensor& token
       const SequencePart& part = parts[i];
       for (std::int64_t done = 0; done < part.count;) {
         const std::int64_t count = std::min(part.count - done, options().chunk - batch.count);
-        model::SequenceRows rows{
-            .first = batch.count, .count = count, .position = lengths[i] + done, .blocks = {}};
+        model::SequenceRows rows{.first = batch.count,
+                                 .count = count,
+                                 .position = lengths[i] + done,
+                                 .blocks = part.cache->addresses(stream)};
         for (std::int64_t t = 0; t < count; ++t) {
           if (part.rows == LogitRows::All || done + t + 1 == part.count) {
             batch.logit_rows.push_back(batch.count + t);

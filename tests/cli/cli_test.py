@@ -464,8 +464,21 @@ class Load(unittest.TestCase):
         self.assertEqual(shapes["blk.0.ffn_down.weight"], [256, 512])
         self.assertEqual(shapes["token_embd.weight"], [512, 256])
 
+    def test_other_architectures_have_their_parts(self):
+        path = os.path.join(self.folder.name, "g.gguf")
+        for architecture, tensors, key in (("gemma3", 2 * 13 + 2, "gemma3.rope.freq_base_swa"),
+                                           ("phi3", 2 * 6 + 3, "phi3.attention.sliding_window"),
+                                           ("qwen2", 2 * 12 + 3, "qwen2.block_count")):
+            subprocess.run([sys.executable, MAKE_MODEL, *SMALL, "--architecture", architecture, "--window", "16", path],
+                           check=True, capture_output=True)
+            data = json.loads(run("inspect", "--json", path).stdout)
+            self.assertIn(key, [each["key"] for each in data["metadata"]])
+            self.assertEqual(len(data["tensors"]), tensors, architecture)
+
     def test_shapes_that_cannot_be_are_refused(self):
-        for arguments in (["--heads", "3"], ["--layers", "0"], ["--kv-heads", "3"]):
+        for arguments in (["--heads", "3"], ["--layers", "0"], ["--kv-heads", "3"], ["--rope-size", "7"],
+                          ["--head-size", "0"], ["--architecture", "phi3", "--head-size", "32"],
+                          ["--rope-factor", "0"], ["--window", "-1"]):
             result = subprocess.run([sys.executable, MAKE_MODEL, *SMALL, *arguments, "x.gguf"], capture_output=True)
             self.assertEqual(result.returncode, 2, arguments)
 

@@ -275,6 +275,29 @@ TEST_P(QTensors, LinearOfWrongShapesAndDtypesIsAnError) {
                [&] { linear(Tensor::zeros({2, 32}, DType::I64, device()), w); });
 }
 
+TEST_P(QTensors, SomeRowsOfAMatrixShareIt) {
+  // Rows of 18 bytes: a part may begin where no word does.
+  const QTensor q = random_tensor(QType::Q4_0, {7, 32}, device());
+  const QTensor part = q.some_rows(1, 3);
+  EXPECT_TRUE(part.shares_memory_with(q));
+  EXPECT_EQ(part.shape(), (Shape{3, 32}));
+  EXPECT_EQ(part.dequantize().to_vector<float>(),
+            contiguous(q.dequantize().narrow(0, 1, 3)).to_vector<float>());
+  const Tensor x = Tensor::from(std::vector<float>(2 * 32, 0.5f), {2, 32}, device());
+  const auto whole = contiguous(linear(x, q).narrow(1, 1, 3)).to_vector<float>();
+  const auto alone = linear(x, part).to_vector<float>();
+  ASSERT_EQ(alone.size(), whole.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_NEAR(alone[i], whole[i], 1e-3f * (1 + std::abs(whole[i])));
+  }
+  EXPECT_EQ(q.some_rows(7, 0).count(), 0);
+  expect_error(ErrorKind::InvalidIndex, "3 rows from 5 on are outside 0 to 6",
+               [&] { q.some_rows(5, 3); });
+  expect_error(ErrorKind::InvalidIndex, "outside", [&] { q.some_rows(-1, 1); });
+  expect_error(ErrorKind::InvalidIndex, "outside", [&] { q.some_rows(0, -1); });
+  expect_error(ErrorKind::ShapeMismatch, "is no matrix's", [&] { q.get(0).some_rows(0, 1); });
+}
+
 TEST_P(QTensors, WrongSizesAndDtypesAreErrors) {
   const std::vector<std::byte> bytes(36);
   expect_error(ErrorKind::ShapeMismatch, "is 54 bytes, and there are 36",

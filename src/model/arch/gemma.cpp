@@ -12,7 +12,8 @@ DecoderConfig gemma_config(Reader& reader, std::int64_t layers_of_largest) {
   config.embedding_scale = std::sqrt(static_cast<double>(config.width));
   const bool says_scale = reader.number_if("attention.scale").value_or(0) != 0;
   if (config.layers == layers_of_largest && !says_scale) {
-    config.attention_scale = 1 / std::sqrt(static_cast<double>(config.width / config.heads));
+    config.attention_scale =
+        std::sqrt(static_cast<double>(config.heads) / static_cast<double>(config.width));
   }
   return config;
 }

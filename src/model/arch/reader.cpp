@@ -237,7 +237,7 @@ void Reader::refuse_what_is_left_out(const DecoderConfig& config) const {
 
 // ---- speeds of turning
 
-RopeScaling Reader::rope_scaling(std::int64_t size) {
+RopeScaling Reader::rope_scaling(std::int64_t rope_size) {
   const GgufValue* named = find("rope.scaling.type");
   const std::string type = named == nullptr ? "linear" : named->to<std::string>();
   const std::array<std::string_view, 4> known = {"none", "linear", "yarn", "longrope"};
@@ -254,7 +254,7 @@ RopeScaling Reader::rope_scaling(std::int64_t size) {
     }
   }
   const std::int64_t original =
-      size_or("rope.scaling.original_context_length", this->size("context_length"));
+      size_or("rope.scaling.original_context_length", size("context_length"));
   scaling.magnitude = positive_or("rope.scaling.attn_factor", 1);
   if (type == "yarn") {
     scaling.original_context = static_cast<double>(original);
@@ -266,29 +266,29 @@ RopeScaling Reader::rope_scaling(std::int64_t size) {
     // some its inverse, by two conventions; the programs that use such files compute it.
     if (scaling.extrapolation != 0) scaling.magnitude *= yarn_magnitude(scaling.factor);
   }
-  scaling.divisors = rope_divisors(type, size, original);
+  scaling.divisors = rope_divisors(type, rope_size, original);
   return scaling;
 }
 
-std::vector<double> Reader::rope_divisors(std::string_view type, std::int64_t size,
+std::vector<double> Reader::rope_divisors(std::string_view type, std::int64_t rope_size,
                                           std::int64_t original_context) {
   const auto has = [&](std::string_view name) { return file_.find(name) != nullptr; };
-  if (has("rope_freqs.weight")) return factors("rope_freqs.weight", size);
+  if (has("rope_freqs.weight")) return factors("rope_freqs.weight", rope_size);
   constexpr std::string_view kLong = "rope_factors_long.weight",
                              kShort = "rope_factors_short.weight";
   if (type != "longrope" && !has(kLong) && !has(kShort)) return {};
-  const std::vector<double> far = factors(kLong, size), near = factors(kShort, size);
-  const std::int64_t context = context_ == 0 ? this->size("context_length") : context_;
+  const std::vector<double> far = factors(kLong, rope_size), near = factors(kShort, rope_size);
+  const std::int64_t context = context_ == 0 ? size("context_length") : context_;
   return context > original_context ? far : near;
 }
 
-std::vector<double> Reader::factors(std::string_view name, std::int64_t size) {
-  const Tensor tensor = vector(std::string(name), size / 2);
+std::vector<double> Reader::factors(std::string_view name, std::int64_t rope_size) {
+  const Tensor tensor = vector(std::string(name), rope_size / 2);
   std::vector<double> values;
   for (const float value : tensor.to_vector<float>()) {
     if (!(value > 0) || !std::isfinite(value)) {
       throw Error(ErrorKind::BadFile, name_, "tensor ", gguf::Quoted{name}, " has the factor ",
-                  value, ", not above 0");
+                  value, ", not a finite number above 0");
     }
     values.push_back(static_cast<double>(value));
   }
@@ -380,7 +380,7 @@ void Reader::ends(DecoderModel& model) {
   const std::string embedding = "token_embd.weight", output = "output.weight";
   DecoderConfig& config = model.config;
   const Shape& shape = weights_.get(embedding).shape();
-  config.vocabulary = shape.size() == 0 ? 0 : shape[0];
+  config.vocabulary = shape.empty() ? 0 : shape[0];
   model.embedding = tensor(embedding, {config.vocabulary, config.width});
   const GgufValue* tokens = file_.find_value(kTokens);
   const auto words = tokens != nullptr ? static_cast<std::int64_t>(tokens->count())

@@ -47,7 +47,7 @@ class Reader {
   // period or a list with a bool for each layer.
   void set_windows(DecoderConfig& config, const WindowForm& usual) const;
   // As rope.scaling.* and the tensors of factors say.
-  RopeScaling rope_scaling(std::int64_t size);
+  RopeScaling rope_scaling(std::int64_t rope_size);
 
   // ---- tensors
   // Throws Unsupported when the file asks for something that the configuration leaves out.
@@ -65,9 +65,9 @@ class Reader {
   void refuse_what_is_left_out(const DecoderConfig& config) const;
   void refuse_other_sizes_in_windows(const DecoderConfig& config) const;
   std::int64_t same_in_all_layers(std::string_view key, const GgufValue& list) const;
-  std::vector<double> rope_divisors(std::string_view type, std::int64_t size,
+  std::vector<double> rope_divisors(std::string_view type, std::int64_t rope_size,
                                     std::int64_t original_context);
-  std::vector<double> factors(std::string_view name, std::int64_t size);
+  std::vector<double> factors(std::string_view name, std::int64_t rope_size);
 
   const QTensor& tensor(const std::string& name, const Shape& shape);
   Tensor vector(const std::string& name, std::int64_t size);  // f32

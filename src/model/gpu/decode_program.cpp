@@ -151,7 +151,8 @@ bool DecodeProgram::add_phases() {
       config.key_size;
   const int embedding_format = format_of_rows(model_.embedding);
   if (group > kernels::kDecodeHeads || attention_floats * 4 > kernels::kDecodeRoom ||
-      embedding_format == kNoFormat || config.width % 32 != 0) {
+      embedding_format == kNoFormat || config.width % 32 != 0 ||
+      config.width > kernels::kDecodeWidth) {
     return false;
   }
   const std::int64_t queries = config.heads * config.key_size;
