@@ -16,5 +16,7 @@ class InterruptScope {
 
 bool interrupted() noexcept;
 void clear_interrupt() noexcept;  // and listens for the next first one
+// Waits until the file can be read, or is at its end; false when Ctrl-C came first.
+bool wait_for_input(int file) noexcept;
 
 }  // namespace tl::cli

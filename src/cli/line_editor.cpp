@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 #include <histedit.h>
-#include <poll.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <clocale>
 #include <cstdio>
+#include <cstring>
 #include <cwchar>
 #include <utility>
 
@@ -54,11 +53,9 @@ struct LineEditor::Edit {
     std::mbstate_t state{};
     while (true) {
       char byte = 0;
+      if (!wait_for_input(STDIN_FILENO)) return -1;
       const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
-      if (got < 0 && errno == EINTR) {
-        if (interrupted()) return -1;
-        continue;  // the window has another size
-      }
+      if (got < 0 && errno == EINTR) continue;  // the window has another size
       if (got <= 0) return static_cast<int>(got);
       const std::size_t used = std::mbrtowc(out, &byte, 1, &state);
       if (used == static_cast<std::size_t>(-2)) continue;  // more bytes of it are to come
@@ -84,16 +81,28 @@ LineEditor::LineEditor(std::string prompt) {
 
 LineEditor::~LineEditor() = default;
 
-std::optional<std::string> LineEditor::read_line() {
-  if (edit_ == nullptr) {
-    std::string line;
-    for (int c = 0; (c = std::getchar()) != EOF && c != '\n';) line += static_cast<char>(c);
-    if (std::ferror(stdin) != 0 && !interrupted()) {
-      throw Error(ErrorKind::BadFile, "chat", "the standard input could not be read");
+std::optional<std::string> LineEditor::read_plain() {
+  while (true) {
+    if (const std::size_t end = waiting_.find('\n'); end != std::string::npos) {
+      std::string line = waiting_.substr(0, end);
+      waiting_.erase(0, end + 1);
+      return line;
     }
-    if (line.empty() && (std::feof(stdin) != 0 || std::ferror(stdin) != 0)) return std::nullopt;
-    return line;
+    if (!wait_for_input(STDIN_FILENO)) return std::nullopt;
+    char buffer[1 << 16];
+    const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error(ErrorKind::BadFile, "input", "it cannot be read: ", std::strerror(errno));
+    if (got == 0) {
+      if (waiting_.empty()) return std::nullopt;
+      return std::exchange(waiting_, {});
+    }
+    waiting_.append(buffer, static_cast<std::size_t>(got));
   }
+}
+
+std::optional<std::string> LineEditor::read_line() {
+  if (edit_ == nullptr) return read_plain();
   while (true) {
     clear_interrupt();
     int count = 0;

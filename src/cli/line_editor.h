@@ -23,8 +23,10 @@ class LineEditor {
  private:
   struct Edit;
   std::optional<std::string> read_line();
+  std::optional<std::string> read_plain();
 
-  std::unique_ptr<Edit> edit_;
+  std::unique_ptr<Edit> edit_;  // none for a pipe
+  std::string waiting_;         // of a pipe: what was read and not given out
 };
 
 }  // namespace tl::cli

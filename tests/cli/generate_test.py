@@ -158,7 +158,7 @@ class BadInput(WithModel):
         """Every failure leaves nothing on the device, in one line that says what it was."""
         env = options.pop("env", {}) | {"TL_MEMORY_CHECK": "1"}
         result = self.bad(["generate", model or self.model, *arguments], message, code, env=env, **options)
-        self.assertNotIn("memory leak", result.stderr)
+        self.assertNotIn("leak detected", result.stderr)
         self.assertEqual(len(re.findall("tl: error: ", result.stderr)), 1, result.stderr)
         self.assertNotIn("terminate", result.stderr)
 
@@ -196,7 +196,7 @@ class BadInput(WithModel):
         self.expect("generate: the text is not UTF-8: byte 2 is 0xff", input="ab\udcffc", errors="surrogateescape")
         self.expect("tokens, and the context holds 16", "-p", "word " * 30, "--context", "16")
         self.expect("has no chat template; --template takes one of chatml", "-p", "x", "--chat")
-        self.expect("there is no chat template 'none'", "-p", "x", "--chat", "--template", "none")
+        self.expect("there is no template 'none'; there are chatml", "-p", "x", "--chat", "--template", "none")
 
     def test_one_bad_prompt_of_several(self):
         result = self.bad(["generate", self.model, "-p", "good", "-p", "word " * 30, "--context", "32", "-n", "4",
@@ -291,7 +291,7 @@ class Logits(WithModel):
 
 class Bench(WithModel):
     def test_a_table(self):
-        result = self.good("bench", self.model, "-p", "16,32", "-n", "4", "-d", "0,8", "-r", "2")
+        result = self.good("bench", "-p", "16,32", "-n", "4", "-d", "0,8", "-r", "2")
         rows = result.stdout.splitlines()
         self.assertRegex(rows[0], r"^model +size +params +device +threads +test +tokens/s +\+/-$")
         self.assertEqual([re.search(r"(pp|tg)\d+( @ d\d+)?", row).group() for row in rows[1:]],
@@ -335,7 +335,7 @@ class Chat(WithModel):
                                                       text).groups())
         self.assertEqual(prompt, reused + computed)
         self.assertGreater(reused, 100)
-        self.assertLess(computed, 90)
+        self.assertLess(computed, reused)
 
     def test_a_retry_computes_one_token_and_says_something_else(self):
         text = self.chat("hello", "/retry", "/stats", options=["-t", "3", "--min-p", "0", "--top-k", "0"]).stdout
