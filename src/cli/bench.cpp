@@ -202,8 +202,8 @@ void print(const std::vector<ModelResult>& results) {
   table.column("tokens/s", Table::Align::Right).column("+/-", Table::Align::Right);
   for (const ModelResult& result : results) {
     for (const Measured& each : result.tests) {
-      table.row({result.name, format_bytes(result.bytes),
-                 format_parameters(result.parameters), result.device,
+      table.row({result.name, format_bytes(result.bytes), format_parameters(result.parameters),
+                 result.device,
                  result.device == "cpu" ? std::to_string(ThreadPool::shared().threads()) : "",
                  each.test.name(), fmt::format("{:.2f}", each.mean_speed()),
                  fmt::format("{:.2f}", each.deviation())});
@@ -245,7 +245,8 @@ void add_bench(CLI::App& app, Action& chosen) {
   list("-p,--prompt", options->prompts, "tokens of a prompt; 0 for none");
   list("-n,--answer", options->answers, "tokens of an answer; 0 for none");
   list("-d,--depth", options->depths, "tokens that are in the cache before");
-  command.add_option("-r,--repetitions", options->repetitions, "of each test, after one to warm up")
+  command
+      .add_option("-r,--repetitions", options->repetitions, "of each test, after one to warm up")
       ->type_name("N")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -85,13 +85,13 @@ class Conversation {
 
  private:
   void greet() const {
-    fmt::print("{}\n", coloured(stdout, Colour::Dim,
-                                fmt::format("{} on {}, {} of context, loaded in {}; /help for help",
-                                            model_.file.get_or<std::string>("general.name",
-                                                                            options_.model->path),
-                                            model_.decoder.device().text(),
-                                            model_.decoder.context(),
-                                            format_duration(model_.load_seconds))));
+    fmt::print(
+        "{}\n",
+        coloured(stdout, Colour::Dim,
+                 fmt::format("{} on {}, {} of context, loaded in {}; /help for help",
+                             model_.file.get_or<std::string>("general.name", options_.model->path),
+                             model_.decoder.device().text(), model_.decoder.context(),
+                             format_duration(model_.load_seconds))));
   }
 
   // Whether there is more to come.

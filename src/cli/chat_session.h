@@ -26,7 +26,7 @@ class ChatSession {
 
   void set_system(std::string text);
   const std::string& system() const { return branch().system; }
-  void reset();  // only what the model should be stays
+  void reset();        // only what the model should be stays
   std::size_t fork();  // the same chat a second time, which is then the current one; its number
   void go_to(std::size_t number);  // from 1; throws BadArgument
   std::size_t current() const { return current_ + 1; }

@@ -98,8 +98,8 @@ std::vector<std::vector<TokenId>> encode(const std::vector<std::string>& prompts
 std::size_t common_prefix(const std::vector<std::vector<TokenId>>& prompts) {
   std::size_t common = prompts.front().size();
   for (const auto& prompt : prompts) {
-    const auto [here, there] = std::mismatch(prompt.begin(), prompt.end(),
-                                             prompts.front().begin(), prompts.front().end());
+    const auto [here, there] =
+        std::mismatch(prompt.begin(), prompt.end(), prompts.front().begin(), prompts.front().end());
     common = std::min({common, prompt.size() - 1, static_cast<std::size_t>(here - prompt.begin())});
   }
   return common;
@@ -115,8 +115,7 @@ KvCache shared_cache(const std::vector<std::vector<TokenId>>& prompts, const Dec
   return cache;
 }
 
-Outcome write(const Options& options, const std::vector<std::string>& prompts,
-              LoadedModel& model) {
+Outcome write(const Options& options, const std::vector<std::string>& prompts, LoadedModel& model) {
   const Tokenizer tokenizer = model.tokenizer(options.model->quiet);
   const auto tokens = encode(prompts, options, model, tokenizer);
   const auto parallel = options.parallel > 0
@@ -197,9 +196,9 @@ void print_json(const Options& options, const std::vector<std::string>& prompts,
 void print_texts(const std::vector<std::string>& prompts, const Outcome& outcome) {
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     if (prompts.size() > 1) {
-      fmt::print("{}{}\n", i == 0 ? "" : "\n",
-                 coloured(stdout, Colour::Bold,
-                          fmt::format("{}: {}", i + 1, in_quotes(prompts[i]))));
+      fmt::print(
+          "{}{}\n", i == 0 ? "" : "\n",
+          coloured(stdout, Colour::Bold, fmt::format("{}: {}", i + 1, in_quotes(prompts[i]))));
     }
     fmt::print("{}\n", for_terminal(outcome.results[i].text));
   }
@@ -208,13 +207,13 @@ void print_texts(const std::vector<std::string>& prompts, const Outcome& outcome
 void print_statistics(const Outcome& outcome) {
   for (const GenerationResult& result : outcome.results) {
     const GenerationStatistics& numbers = result.statistics;
-    const auto line = fmt::format(
-        "prompt: {} tokens in {} ({}), answer: {} tokens in {} ({}), {}",
-        format_count(static_cast<std::uint64_t>(numbers.prompt_tokens)),
-        format_duration(numbers.prompt_seconds), format_speed(numbers.prompt_speed()),
-        format_count(static_cast<std::uint64_t>(numbers.generated_tokens)),
-        format_duration(numbers.answer_seconds), format_speed(numbers.answer_speed()),
-        name(result.reason));
+    const auto line =
+        fmt::format("prompt: {} tokens in {} ({}), answer: {} tokens in {} ({}), {}",
+                    format_count(static_cast<std::uint64_t>(numbers.prompt_tokens)),
+                    format_duration(numbers.prompt_seconds), format_speed(numbers.prompt_speed()),
+                    format_count(static_cast<std::uint64_t>(numbers.generated_tokens)),
+                    format_duration(numbers.answer_seconds), format_speed(numbers.answer_speed()),
+                    name(result.reason));
     fmt::print(stderr, "{}\n", coloured(stderr, Colour::Dim, line));
   }
 }

@@ -80,8 +80,7 @@ std::vector<TokenId> parse_token_ids(std::string_view where, std::string_view te
 }
 
 void write_output(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
-      std::fflush(stdout) != 0) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw Error(ErrorKind::BadFile, "output", "it could not be written");
   }
 }

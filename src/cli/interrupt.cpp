@@ -39,7 +39,8 @@ void listen() {
 }  // namespace
 
 InterruptScope::InterruptScope() {
-  if (bell[0] < 0) [[maybe_unused]] const int failed = ::pipe2(bell.data(), O_CLOEXEC | O_NONBLOCK);
+  if (bell[0] < 0) [[maybe_unused]]
+    const int failed = ::pipe2(bell.data(), O_CLOEXEC | O_NONBLOCK);
   clear_interrupt();
   std::signal(SIGPIPE, SIG_IGN);
 }

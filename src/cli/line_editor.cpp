@@ -57,6 +57,8 @@ struct LineEditor::Edit {
       const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
       if (got < 0 && errno == EINTR) continue;  // the window has another size
       if (got <= 0) return static_cast<int>(got);
+      // Ctrl-D that was typed while an answer was written, when the terminal still ended lines.
+      if (byte == 0) byte = 4;
       const std::size_t used = std::mbrtowc(out, &byte, 1, &state);
       if (used == static_cast<std::size_t>(-2)) continue;  // more bytes of it are to come
       if (used == static_cast<std::size_t>(-1)) {
@@ -92,7 +94,8 @@ std::optional<std::string> LineEditor::read_plain() {
     char buffer[1 << 16];
     const ssize_t got = ::read(STDIN_FILENO, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw Error(ErrorKind::BadFile, "input", "it cannot be read: ", std::strerror(errno));
+    if (got < 0)
+      throw Error(ErrorKind::BadFile, "input", "it cannot be read: ", std::strerror(errno));
     if (got == 0) {
       if (waiting_.empty()) return std::nullopt;
       return std::exchange(waiting_, {});

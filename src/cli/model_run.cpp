@@ -125,9 +125,9 @@ MemoryUse with_model(const ModelOptions& options, std::int64_t chunk,
   const MemoryUse use = memory.finish();
   if (failure) std::rethrow_exception(failure);
   if (!options.quiet) {
-    fmt::print(stderr, "{}\n",
-               coloured(stderr, Colour::Dim,
-                        fmt::format("memory: {} ({})", use.text(), device.text())));
+    fmt::print(
+        stderr, "{}\n",
+        coloured(stderr, Colour::Dim, fmt::format("memory: {} ({})", use.text(), device.text())));
   }
   if (use.missing > 0) {
     throw Error(ErrorKind::Device, "memory", format_bytes(use.missing), " of ", device.text(),

@@ -77,11 +77,12 @@ void add_text_options(CLI::App& command, const std::shared_ptr<TextOptions>& opt
          1);
   number("--min-p", sampling.min_p, "tokens of at least this part of the best one's", 0, 1);
   number("--typical-p", sampling.typical_p, "those of typical information; 1 for all", 0, 1);
-  number("--repetition-penalty", sampling.repetition_penalty, "for tokens that came before; 1: none",
-         1e-6, kAny);
-  number("--presence-penalty", sampling.presence_penalty, "taken off what came before", -kAny, kAny);
-  number("--frequency-penalty", sampling.frequency_penalty, "the same, for each time it came", -kAny,
+  number("--repetition-penalty", sampling.repetition_penalty,
+         "for tokens that came before; 1: none", 1e-6, kAny);
+  number("--presence-penalty", sampling.presence_penalty, "taken off what came before", -kAny,
          kAny);
+  number("--frequency-penalty", sampling.frequency_penalty, "the same, for each time it came",
+         -kAny, kAny);
   command
       .add_option("--penalty-window", sampling.penalty_window, "tokens that the penalties look at")
       ->type_name("N")
@@ -106,9 +107,8 @@ void add_text_options(CLI::App& command, const std::shared_ptr<TextOptions>& opt
   command
       .add_option("--context-policy", to.context,
                   "when the context is full: stop, or shift and forget half of what is oldest")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, ContextPolicy>{{"stop", ContextPolicy::Stop},
-                                               {"shift", ContextPolicy::Shift}}))
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ContextPolicy>{
+          {"stop", ContextPolicy::Stop}, {"shift", ContextPolicy::Shift}}))
       ->type_name("stop|shift")
       ->default_str("stop");
   command.add_option("--keep", to.keep, "tokens that a shift never forgets; else the first one")

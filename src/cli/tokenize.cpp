@@ -65,8 +65,8 @@ int tokenize(const Options& options) {
   }
   const std::string text = options.has_text ? options.text : read_input(kWhere);
   if (options.decode) {
-    const std::string out =
-        tokenizer.decode(parse_token_ids(kWhere, text), {.special = options.special, .is_start = true});
+    const std::string out = tokenizer.decode(parse_token_ids(kWhere, text),
+                                             {.special = options.special, .is_start = true});
     if (options.json) {
       fmt::print("{}\n", dump(Json{{"text", out}}));
     } else {

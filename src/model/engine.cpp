@@ -193,8 +193,8 @@ struct Engine::State {
   std::vector<RequestId> cancelled;
   bool all_cancelled = false;
 
-  std::vector<SequenceRef> active;   // in the order they came
-  std::deque<Launched> launched;     // whose tokens were not read
+  std::vector<SequenceRef> active;  // in the order they came
+  std::deque<Launched> launched;    // whose tokens were not read
   std::vector<GenerationResult> results;
   std::uint64_t peak_cache_bytes = 0;
   std::size_t seen_blocks = 0;  // of all active caches when their bytes were last added up
@@ -205,8 +205,8 @@ void Engine::State::apply_cancels() {
   {
     const std::lock_guard lock(mutex);
     const auto is_meant = [&](const SequenceRef& sequence) {
-      return all_cancelled || std::find(cancelled.begin(), cancelled.end(), sequence->id) !=
-                                  cancelled.end();
+      return all_cancelled ||
+             std::find(cancelled.begin(), cancelled.end(), sequence->id) != cancelled.end();
     };
     std::copy_if(active.begin(), active.end(), std::back_inserter(ended), is_meant);
     std::copy_if(queue.begin(), queue.end(), std::back_inserter(ended), is_meant);

@@ -43,7 +43,8 @@ class EngineFailure : public test::OnEveryDevice {
   Engine engine(const test::RandomModel& shape = {}, const DecoderOptions& how = {}) const {
     const std::string path = test::write_random_model(folder_.file("m.gguf"), shape);
     const GgufFile file = GgufFile::open(path);
-    return {Decoder(file, ModelWeights::load(file, device()), how), Tokenizer::from_gguf(file),
+    return {Decoder(file, ModelWeights::load(file, device()), how),
+            Tokenizer::from_gguf(file),
             {.sequences = 4, .step_tokens = 0}};
   }
 
@@ -168,8 +169,8 @@ TEST_P(EngineFailure, GreedyContinuationsOfReferenceModels) {
   for (const std::string type : {"f32", "f16", "q8_0", "q4_0", "q4_k_m", "q6_k"}) {
     const test::fs::path model = test::data_folder() / ("tiny-llama-" + type + ".gguf");
     const GgufFile file = GgufFile::open(model.string());
-    const auto reference = nlohmann::json::parse(test::contents(
-        (test::data_folder() / ("tiny-llama-" + type + ".exact.json")).string()));
+    const auto reference = nlohmann::json::parse(
+        test::contents((test::data_folder() / ("tiny-llama-" + type + ".exact.json")).string()));
     // How far correct results are apart (the data's README) in logits, twice.
     const double safe = type == "f32" || type == "f16" ? 0.06 : 1.2;
     Engine engine(Decoder(file, ModelWeights::load(file, device())), Tokenizer::from_gguf(file));

@@ -91,11 +91,34 @@ TEST_P(EngineTest, GreedyIsTheArgumentOfTheLargestLogit) {
   EXPECT_EQ(result.text, text + stream.flush());
 }
 
+// Steps of one token each, the way an answer is written: on a GPU the token goes from the sampler
+// to the next step without the host, which finds out about the end a step late.
+TEST_P(EngineTest, TokensFollowEachOther) {
+  Engine engine = this->engine({.sequences = 1, .step_tokens = 1});
+  GenerationRequest request = asked(prompt(1), 10);
+  request.keep_cache = true;
+  const GenerationResult result = engine.generate(std::move(request));
+  ASSERT_EQ(result.reason, FinishReason::Length) << result.message;
+  KvCache cache = engine.decoder().new_cache();
+  Ids all;
+  TokenId best = 0;
+  for (const TokenId token : result.sequence) {
+    all.push_back(token);
+    if (all.size() > prompt(1).size()) {
+      EXPECT_EQ(token, best) << "token " << all.size();
+    }
+    const std::vector<float> logits =
+        engine.decoder().forward(std::span(&token, 1), cache).to_vector<float>();
+    best = static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  }
+  EXPECT_EQ(result.cache.length(), std::ssize(result.sequence) - 1);
+}
+
 TEST_P(EngineTest, HowPromptsAreCutDoesNotMatter) {
   Ids expected;
   for (const std::int64_t step : {0, 1, 3, 64}) {
-    const GenerationResult result = engine({.sequences = 1, .step_tokens = step}).generate(
-        asked(prompt(3), 8));
+    const GenerationResult result =
+        engine({.sequences = 1, .step_tokens = step}).generate(asked(prompt(3), 8));
     ASSERT_EQ(result.reason, FinishReason::Length) << result.message;
     if (expected.empty()) expected = result.tokens;
     EXPECT_EQ(result.tokens, expected) << "in steps of " << step;
@@ -346,8 +369,7 @@ TEST_P(EngineTest, AFullContextIsTheEnd) {
 TEST_P(EngineTest, AShiftForgetsTheOldestAndComputesTheRestAgain) {
   constexpr std::int64_t kContext = 24;
   constexpr std::int64_t kKeep = 4;
-  Engine engine =
-      this->engine({}, {.cache = KvType::F16, .context = kContext, .chunk = 512});
+  Engine engine = this->engine({}, {.cache = KvType::F16, .context = kContext, .chunk = 512});
   GenerationRequest request = asked(prompt(1), 40);
   request.context = ContextPolicy::Shift;
   request.keep = kKeep;

@@ -24,7 +24,7 @@ struct RandomModel {
   std::int64_t hidden = 160;
   std::int64_t vocabulary = 288;
   std::int64_t context = 128;
-  QType type = QType::F32;
+  QType type = QType::Q8_0;
   std::string leave_out = {};  // a tensor
   std::string chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}";
 };

@@ -121,15 +121,15 @@ class Engine {
   void cancel_all();
 
   // From one thread at a time, not inside on_text.
-  bool step();                                              // false when nothing is left to do
-  std::vector<GenerationResult> take_results();             // of those that ended since the last call
-  std::vector<GenerationResult> run();                      // steps until all are done; by id
-  GenerationResult generate(GenerationRequest request);     // steps until this one is; never throws
-                                                            // what is in GenerationResult::error
+  bool step();                                           // false when nothing is left to do
+  std::vector<GenerationResult> take_results();          // of those that ended since the last call
+  std::vector<GenerationResult> run();                   // steps until all are done; by id
+  GenerationResult generate(GenerationRequest request);  // steps until this one is; never throws
+                                                         // what is in GenerationResult::error
 
-  std::size_t active() const noexcept;             // sequences that are being computed
-  std::size_t queued() const;                      // that wait
-  std::uint64_t cache_bytes() const;               // blocks of active sequences, shared ones once
+  std::size_t active() const noexcept;              // sequences that are being computed
+  std::size_t queued() const;                       // that wait
+  std::uint64_t cache_bytes() const;                // blocks of active sequences, shared ones once
   std::uint64_t peak_cache_bytes() const noexcept;  // the most that was
 
  private:
