@@ -24,22 +24,46 @@ constexpr const char* kWhere = "chat";
 ChatSession::ChatSession(Engine& engine, ChatTemplate chat_template, const TextOptions& options)
     : engine_(engine), template_(std::move(chat_template)), options_(options) {}
 
-std::vector<TokenId> ChatSession::prompt_of(const Branch& branch) const {
+// A model may have written its answer with other tokens than the tokenizer has for the text. What
+// goes on after it then keeps those, so that the cache stays of use. Where a special token follows
+// that is exact: text before it and after it are cut into tokens apart in any case.
+std::vector<TokenId> ChatSession::encode(const std::string& text, const Remembered& before) const {
+  const Tokenizer& tokenizer = engine_.tokenizer();
+  if (!before.prompt.empty() && text == before.prompt) {
+    const auto first = before.tokens.begin();
+    return {first, first + static_cast<std::ptrdiff_t>(before.asked)};
+  }
+  if (!before.whole.empty() && text.starts_with(before.whole)) {
+    const std::vector<TokenId> rest =
+        tokenizer.encode(text.substr(before.whole.size()), {false, true});
+    if (!rest.empty() && (tokenizer.kind(rest.front()) == TokenKind::Control ||
+                          tokenizer.kind(rest.front()) == TokenKind::UserDefined)) {
+      std::vector<TokenId> all = before.tokens;
+      all.insert(all.end(), rest.begin(), rest.end());
+      return all;
+    }
+  }
+  return tokenizer.encode_prompt(text);
+}
+
+ChatSession::Prompt ChatSession::prompt_of(const Branch& branch) const {
   ChatInput input;
   input.set_tokens(engine_.tokenizer());
   if (!branch.system.empty()) input.messages.push_back({"system", branch.system});
   input.messages.insert(input.messages.end(), branch.messages.begin(), branch.messages.end());
-  return engine_.tokenizer().encode_prompt(template_.render(input));
+  std::string text = template_.render(input);
+  std::vector<TokenId> tokens = encode(text, branch.remembered);
+  return {std::move(text), std::move(tokens)};
 }
 
 // Where shifts are allowed, the oldest turns are forgotten until there is room for an answer.
-std::vector<TokenId> ChatSession::fitting_prompt(Branch& branch) const {
+ChatSession::Prompt ChatSession::fitting_prompt(Branch& branch) const {
   const std::int64_t context = engine_.decoder().context();
   while (true) {
-    std::vector<TokenId> prompt = prompt_of(branch);
-    if (std::cmp_less_equal(prompt.size(), context)) return prompt;
+    Prompt prompt = prompt_of(branch);
+    if (std::cmp_less_equal(prompt.tokens.size(), context)) return prompt;
     if (options_.context == ContextPolicy::Stop || branch.messages.size() < 3) {
-      throw Error(ErrorKind::BadArgument, kWhere, "the chat has ", prompt.size(),
+      throw Error(ErrorKind::BadArgument, kWhere, "the chat has ", prompt.tokens.size(),
                   " tokens, and the context holds ", context,
                   branch.messages.size() < 3 ? "" : "; /reset begins a new one");
     }
@@ -49,18 +73,20 @@ std::vector<TokenId> ChatSession::fitting_prompt(Branch& branch) const {
 
 GenerationResult ChatSession::answer(const std::function<void(std::string_view)>& show) {
   Branch& now = branch();
+  Prompt prompt = fitting_prompt(now);
+  Remembered before = std::exchange(now.remembered, Remembered());
+  // What both begin with need not be computed again.
+  const auto same = std::mismatch(before.tokens.begin(), before.tokens.end(), prompt.tokens.begin(),
+                                  prompt.tokens.end())
+                        .first -
+                    before.tokens.begin();
+  before.cache.truncate(std::min(before.cache.length(), static_cast<std::int64_t>(same)));
   GenerationRequest request = options_.request(engine_.tokenizer());
-  request.prompt = fitting_prompt(now);
+  request.cache = std::move(before.cache);
   request.sampling.seed += retries_;
   request.keep_cache = true;
-  // What both begin with need not be computed again.
-  const auto same = std::mismatch(now.cached.begin(), now.cached.end(), request.prompt.begin(),
-                                  request.prompt.end())
-                        .first -
-                    now.cached.begin();
-  now.cache.truncate(std::min(now.cache.length(), static_cast<std::int64_t>(same)));
-  request.cache = std::exchange(now.cache, KvCache());
-  now.cached.clear();
+  now.remembered.asked = prompt.tokens.size();
+  request.prompt = std::move(prompt.tokens);
   request.on_text = [&](std::string_view text) {
     show(text);
     return !interrupted();
@@ -69,11 +95,17 @@ GenerationResult ChatSession::answer(const std::function<void(std::string_view)>
   while (engine_.step()) {
     if (interrupted()) engine_.cancel(id);
   }
-  std::vector<GenerationResult> results = engine_.take_results();
-  GenerationResult result = std::move(results.at(0));
-  now.cache = std::exchange(result.cache, KvCache());
-  now.cached = result.sequence;
+  GenerationResult result = std::move(engine_.take_results().at(0));
+  now.remembered.cache = std::exchange(result.cache, KvCache());
+  now.remembered.tokens = result.sequence;
   if (result.error) std::rethrow_exception(result.error);
+  if (result.statistics.shifts == 0) {
+    now.remembered.prompt = std::move(prompt.text);
+    // The tokens of a stop string are there, its text is not.
+    if (result.reason != FinishReason::StopString) {
+      now.remembered.whole = now.remembered.prompt + result.text;
+    }
+  }
   now.messages.push_back({"assistant", result.text});
   return result;
 }
@@ -157,14 +189,13 @@ void ChatSession::load(const std::string& path) {
     throw Error(ErrorKind::BadFile, path, "is no saved chat: ", error.what());
   }
   // The cache may still fit: a chat that was saved and goes on is found again in it.
-  loaded.cache = std::move(branch().cache);
-  loaded.cached = std::move(branch().cached);
+  loaded.remembered = std::move(branch().remembered);
   branch() = std::move(loaded);
 }
 
 std::uint64_t ChatSession::cache_bytes() const {
   std::vector<const KvCache*> caches;
-  for (const Branch& each : branches_) caches.push_back(&each.cache);
+  for (const Branch& each : branches_) caches.push_back(&each.remembered.cache);
   return size_bytes(caches);
 }
 

@@ -38,19 +38,31 @@ class ChatSession {
   void load(const std::string& path);
 
   std::uint64_t cache_bytes() const;  // of all branches, shared blocks once
-  std::int64_t positions() const { return branch().cache.length(); }
+  std::int64_t positions() const { return branch().remembered.cache.length(); }
 
  private:
+  // What is in a cache, and the texts that it was made of.
+  struct Remembered {
+    KvCache cache;
+    std::vector<TokenId> tokens;  // whose keys and values the cache has, and perhaps more
+    std::size_t asked = 0;        // of them, those of the prompt
+    std::string prompt;           // as the template wrote it
+    std::string whole;            // with the answer; empty where the tokens are not those of it
+  };
   struct Branch {
     std::string system;
     std::vector<ChatMessage> messages;
-    KvCache cache;
-    std::vector<TokenId> cached;  // the tokens whose keys and values it has, and perhaps more
+    Remembered remembered;
   };
   Branch& branch() { return branches_[current_]; }
   const Branch& branch() const { return branches_[current_]; }
-  std::vector<TokenId> prompt_of(const Branch& branch) const;
-  std::vector<TokenId> fitting_prompt(Branch& branch) const;
+  struct Prompt {
+    std::string text;
+    std::vector<TokenId> tokens;
+  };
+  Prompt prompt_of(const Branch& branch) const;
+  std::vector<TokenId> encode(const std::string& text, const Remembered& before) const;
+  Prompt fitting_prompt(Branch& branch) const;
   GenerationResult answer(const std::function<void(std::string_view)>& show);
 
   Engine& engine_;

@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <map>
 #include <random>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -84,9 +84,10 @@ void add_text_options(CLI::App& command, const std::shared_ptr<TextOptions>& opt
   number("--frequency-penalty", sampling.frequency_penalty, "the same, for each time it came",
          -kAny, kAny);
   command
-      .add_option("--penalty-window", sampling.penalty_window, "tokens that the penalties look at")
+      .add_option("--penalty-window", sampling.penalty_window,
+                  "tokens that the penalties look at; -1 for all")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(std::int64_t{-1}, std::int64_t{1} << 30))
       ->capture_default_str();
   command
       .add_option_function<std::vector<std::string>>(
@@ -105,11 +106,13 @@ void add_text_options(CLI::App& command, const std::shared_ptr<TextOptions>& opt
       ->allow_extra_args(false);
   command.add_flag("--ignore-end", to.ignore_end, "go on after the tokens that end a text");
   command
-      .add_option("--context-policy", to.context,
-                  "when the context is full: stop, or shift and forget half of what is oldest")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, ContextPolicy>{
-          {"stop", ContextPolicy::Stop}, {"shift", ContextPolicy::Shift}}))
-      ->type_name("stop|shift")
+      .add_option_function<std::string>(
+          "--context-policy",
+          [options](const std::string& text) {
+            options->context = text == "shift" ? ContextPolicy::Shift : ContextPolicy::Stop;
+          },
+          "when the context is full: stop, or shift and forget half of what is oldest")
+      ->check(CLI::IsMember(std::set<std::string>{"stop", "shift"}))
       ->default_str("stop");
   command.add_option("--keep", to.keep, "tokens that a shift never forgets; else the first one")
       ->type_name("N")

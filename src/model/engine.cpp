@@ -168,7 +168,7 @@ struct Engine::State {
   void finish(Sequence& sequence, FinishReason reason);
   void fail(Sequence& sequence, std::exception_ptr error);
   void receive(Sequence& sequence, std::uint32_t token);
-  bool show(Sequence& sequence, std::string text);
+  bool show(Sequence& sequence, const std::string& text);
   void shift(Sequence& sequence);
   void apply_cancels();
 
@@ -325,7 +325,7 @@ void Engine::State::fail(Sequence& sequence, std::exception_ptr error) {
 }
 
 // Whether it may go on.
-bool Engine::State::show(Sequence& sequence, std::string text) {
+bool Engine::State::show(Sequence& sequence, const std::string& text) {
   if (text.empty()) return true;
   sequence.result.text += text;
   return !sequence.request.on_text || sequence.request.on_text(text);
