@@ -145,7 +145,7 @@ class Conversation {
     return true;
   }
 
-  static const std::string& path_of(const std::string& name, const std::string& rest) {
+  static std::string path_of(const std::string& name, const std::string& rest) {
     if (rest.empty()) throw Error(ErrorKind::BadArgument, kWhere, name, " needs a file");
     return rest;
   }

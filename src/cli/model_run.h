@@ -13,7 +13,7 @@
 #include "tl/model/gguf.h"
 #include "tl/model/tokenizer.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): it is theirs
 class App;
 }
 

@@ -10,7 +10,7 @@
 #include "tl/model/engine.h"
 #include "tl/model/sampler.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): it is theirs
 class App;
 }
 
