@@ -50,6 +50,7 @@ set(TL_KERNEL_HEADERS
     gpu_reduce.h
     gpu_sample.h
     gpu_sort.h
+    gpu_together.h
     gpu_types.h
     gpu_warp.h
     quant_blocks.h

@@ -104,13 +104,12 @@ TL_MATH_FN float depth_of(Bits32 key, Bits32 top) {
 
 inline constexpr float kOne = 0x1p40f;
 
-TL_MATH_FN Bits64 mass_at(float depth) {
-  return static_cast<Bits64>(elementary::exp(-depth) * kOne);
-}
+// Of e^-depth
+TL_MATH_FN Bits64 mass_of(float e) { return static_cast<Bits64>(e * kOne); }
+TL_MATH_FN Bits64 mass_at(float depth) { return mass_of(elementary::exp(-depth)); }
 // The same times the depth; beyond 64 the mass is 0.
-TL_MATH_FN Bits64 weighted_depth_at(float depth) {
-  if (depth > 64.0f) return 0;
-  return static_cast<Bits64>(elementary::mul(elementary::exp(-depth), depth) * kOne);
+TL_MATH_FN Bits64 weighted_depth_of(float e, float depth) {
+  return depth > 64.0f ? 0 : mass_of(elementary::mul(e, depth));
 }
 // The mean of the depths, weighted by mass. The surprise -log(p) of a token is its depth and the
 // logarithm of the sum of all e^-depth; so this far the mean surprise, which is the entropy, lies

@@ -22,8 +22,8 @@ namespace tl {
 namespace {
 
 constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
-    "affine",    "binary", "cast",         "conv",         "fill",  "indexing",
-    "quantized", "reduce", "sort",         "ternary",      "unary", "matmul",
+    "affine",    "binary", "cast",         "conv",         "fill",   "indexing",
+    "quantized", "reduce", "sort",         "ternary",      "unary",  "matmul",
     "attention", "norm",   "quant_vector", "quant_matrix", "decode", "sample"};
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {

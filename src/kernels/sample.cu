@@ -259,7 +259,7 @@ GPU_INLINE bool make_list(Room& room, unsigned bin) {
   barrier();
   if (thread_index() == 0) room.listed = 0;
   barrier();
-  for_keys<1>(room.row, room.state.options, [&](Bits32 key, Bits32 id) {
+  for_keys<4>(room.row, room.state.options, [&](Bits32 key, Bits32 id) {
     if (key == 0 || room.cut.bin(key) > bin || !is_left(room.cuts, key, id)) return;
     const Bits32 place = atomic_add(&room.listed, Bits32{1});
     if (place >= kListed) return;
@@ -356,8 +356,9 @@ GPU_INLINE float mean_of(Room& room, bool has_list) {
   for_candidates(room, has_list, [&](Bits32 key, Bits32 id) {
     if (!is_left(cuts, key, id)) return;
     const float depth = depth_of(key, cuts.top);
-    total += mass_at(depth);
-    weighted += weighted_depth_at(depth);
+    const float e = tl::elementary::exp(-depth);
+    total += mass_of(e);
+    weighted += weighted_depth_of(e, depth);
   });
   total = block_sum(total);
   return mean_depth(block_sum(weighted), total);
@@ -379,7 +380,7 @@ GPU_INLINE unsigned draw_token(Room& room, bool has_list) {
   const Cuts& cuts = room.cuts;
   constexpr unsigned kShift = 11;
   static_assert(kBins == 1u << kShift && 2 * kShift == tl::kernels::kSampleIdBits);
-  const auto mass_of = [&](Bits32 key, Bits32 id) -> Bits64 {
+  const auto drawn_mass = [&](Bits32 key, Bits32 id) -> Bits64 {
     if (!is_left(cuts, key, id)) return 0;
     const float depth = depth_of(key, cuts.top);
     if (options.least != 0 && mass_at(depth) < options.least) return 0;
@@ -388,7 +389,7 @@ GPU_INLINE unsigned draw_token(Room& room, bool has_list) {
   Bits64 own_mass = 0, own_id = 0;  // of the list
   if (!has_list) clear_bins(room);
   for_candidates(room, has_list, [&](Bits32 key, Bits32 id) {
-    const Bits64 mass = mass_of(key, id);
+    const Bits64 mass = drawn_mass(key, id);
     if (has_list) {
       own_mass = mass;
       own_id = id;
@@ -404,7 +405,7 @@ GPU_INLINE unsigned draw_token(Room& room, bool has_list) {
   clear_bins(room);
   const unsigned end = room.row.vocabulary - first < kBins ? room.row.vocabulary : first + kBins;
   for_candidates(room, false, first, end, [&](Bits32 key, Bits32 id) {
-    if (key != 0) room.bins[id - first] = mass_of(key, id);
+    if (key != 0) room.bins[id - first] = drawn_mass(key, id);
   });
   return first + find_bin(room, rest);
 }
@@ -488,7 +489,7 @@ GPU_INLINE void sample_row(Room* room, const float* logits, Bits32* out, const S
   row.is_aligned = is_vec_aligned<4>(row.logits);
 
   Best best;
-  for_keys<4>(row, options, [&](Bits32 key, Bits32 id) { best.take(key, id); });
+  for_keys<8>(row, options, [&](Bits32 key, Bits32 id) { best.take(key, id); });
   const Bits64 code = block_reduce(best.code(), Max{});
   const Bits32 top = static_cast<Bits32>(code >> 32);
   unsigned token = ~static_cast<Bits32>(code);

@@ -5,6 +5,7 @@
 
 #include "model/sampling.h"
 #include "support/on_every_device.h"
+#include "support/sim_guard.h"
 
 namespace tl {
 namespace {
@@ -68,11 +69,8 @@ void expect_distribution(const std::vector<std::uint32_t>& tokens, const std::ve
 
 class SamplerDraws : public test::OnEveryDevice {
  protected:
-  bool is_real() const {  // the simulated GPU takes its time
-    return device().architecture().find("sim") == std::string::npos &&
-           !device().architecture().starts_with("sm_93") &&
-           !device().architecture().starts_with("sm_96");
-  }
+  // The simulated GPU takes its time.
+  bool is_real() const { return device().is_cpu() || test::simulated_drivers().empty(); }
 };
 TL_ON_EVERY_DEVICE(SamplerDraws);
 
@@ -151,6 +149,19 @@ TEST_P(SamplerDraws, AreTheCpusTokensForEverySize) {
           << name << " of " << c.size;
     }
   }
+}
+
+// Every kernel and every way through them, for emulators that take minutes over the others.
+TEST_P(SamplerDraws, SweepOfKernels) {
+  std::vector<float> logits = random_logits(600, 2);
+  std::fill(logits.begin() + 20, logits.end(), logits[0]);  // too many for a list
+  for (const auto& [name, options] : option_sets()) {
+    EXPECT_EQ(draw(device(), options, logits, 1, 1, {4, 0}),
+              draw(Device::cpu(), options, logits, 1, 1, {4, 0}))
+        << name;
+  }
+  EXPECT_EQ(draw(device(), test::greedy(), logits, 1),
+            draw(Device::cpu(), test::greedy(), logits, 1));
 }
 
 TEST_P(SamplerDraws, AreTheCpusTokensForALargeVocabulary) {

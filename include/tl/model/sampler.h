@@ -32,7 +32,9 @@ struct SamplingOptions {
   double presence_penalty = 0;    // subtracted from their logits
   double frequency_penalty = 0;   // and this for each time they are there
   std::int64_t penalty_window = 64;  // how many the last ones are; -1: all there ever were
-  std::vector<std::pair<TokenId, float>> logit_bias;  // added to logits; -infinity: never
+  // Added to logits; -infinity: never. (The braces let a list of named fields leave it out.)
+  // NOLINTNEXTLINE(readability-redundant-member-init)
+  std::vector<std::pair<TokenId, float>> logit_bias = {};
   std::uint64_t seed = 0;
 
   static constexpr std::int64_t kMostWindow = std::int64_t{1} << 24;
