@@ -72,37 +72,39 @@ ChatTemplate LoadedModel::chat_template(const ModelOptions& options) const {
 
 namespace {
 
+Decoder load_decoder(const GgufFile& file, const ModelOptions& options, std::int64_t chunk,
+                     const Device& device, MemoryWatch& memory) {
+  StatusLine line;
+  LoadOptions how;
+  how.progress = [&](const LoadProgress& now) {
+    if (interrupted()) {
+      throw Error(ErrorKind::BadArgument, options.path, "the loading was interrupted");
+    }
+    line.show_bytes(now.done, now.total, now.tensor);
+  };
+  const ModelWeights weights = ModelWeights::load(file, device, how);
+  memory.note_model(weights.size_bytes());
+  std::int64_t context = options.context;
+  if (context == 0 && options.least_context > 0) {
+    const std::string key = join(file.architecture(), ".context_length");
+    if (options.least_context > file.get_or<std::int64_t>(key, 0)) context = options.least_context;
+  }
+  return {file, weights, {parse_kv_type(options.cache_type), context, chunk}};
+}
+
 // Everything of the model is gone when it returns.
 void load_and_work(const ModelOptions& options, std::int64_t chunk, const Device& device,
                    MemoryWatch& memory, const std::function<void(LoadedModel&)>& work) {
   const GgufFile file = GgufFile::open(options.path);
   const auto start = std::chrono::steady_clock::now();
   LoadedModel model{.file = file,
-                    .decoder =
-                        [&] {
-                          StatusLine line;
-                          LoadOptions how;
-                          how.progress = [&](const LoadProgress& now) {
-                            if (interrupted()) {
-                              throw Error(ErrorKind::BadArgument, options.path,
-                                          "the loading was interrupted");
-                            }
-                            line.show_bytes(now.done, now.total, now.tensor);
-                          };
-                          const ModelWeights weights = ModelWeights::load(file, device, how);
-                          memory.note_model(weights.size_bytes());
-                          return Decoder(file, weights,
-                                         {.cache = parse_kv_type(options.cache_type),
-                                          .context = options.context,
-                                          .chunk = chunk});
-                        }(),
+                    .decoder = load_decoder(file, options, chunk, device, memory),
                     .memory = memory,
                     .load_seconds = 0};
   model.load_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (const std::int64_t trained = model.decoder.config().context;
-      model.decoder.context() > trained) {
-    throw Error(ErrorKind::BadArgument, options.path, "a context of ", model.decoder.context(),
+  if (const std::int64_t trained = model.decoder.config().context; options.context > trained) {
+    throw Error(ErrorKind::BadArgument, options.path, "a context of ", options.context,
                 " positions is longer than the ", trained, " that the model was trained for");
   }
   work(model);

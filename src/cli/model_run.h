@@ -24,6 +24,9 @@ struct ModelOptions {
   std::shared_ptr<std::string> device = std::make_shared<std::string>("auto");
   int threads = 0;           // 0: as many as there are CPUs
   std::int64_t context = 0;  // 0: what the model was trained for
+  // So many positions there are in any case, also where the model was trained for fewer: for
+  // measuring, where what it says does not matter.
+  std::int64_t least_context = 0;
   std::string cache_type = "f16";
   std::string chat_template;  // one that is built in; empty: the model's own
   bool quiet = false;         // nothing on stderr but errors and warnings

@@ -308,9 +308,12 @@ class Bench(WithModel):
                 self.assertEqual(len(each["seconds"]), 3)
                 self.assertGreater(each["tokens_per_second"], 0)
 
+    def test_depths_beyond_what_the_model_was_trained_for(self):
+        result = self.good("bench", "-p", "0", "-n", "2", "-d", "2100", "-r", "1")
+        self.assertIn("tg2 @ d2100", result.stdout)
+
     def test_what_cannot_be_measured(self):
         self.bad(["bench", self.model, "-p", "0", "-n", "0"], "there is nothing to measure")
-        self.bad(["bench", self.model, "-p", "4000"], "pp4000 needs 4000 positions, and the context holds 2048")
         self.bad(["bench", self.model, "-p", "-1"], "--prompt", code=2)
 
 
