@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <utility>
@@ -199,6 +200,31 @@ TEST_P(EngineTest, SubmittedFromAnotherThread) {
     ++count;
   }
   EXPECT_EQ(count, 20U);
+}
+
+// The greedy continuations of models made by others, as far as the best token is safely ahead.
+TEST_P(EngineTest, GreedyContinuationsOfReferenceModels) {
+  if (test::data_folder().empty()) GTEST_SKIP() << "the models of shared/data are not here";
+  int compared = 0;
+  for (const std::string type : {"f32", "f16", "q8_0", "q4_0", "q4_k_m", "q6_k"}) {
+    const test::fs::path model = test::data_folder() / ("tiny-llama-" + type + ".gguf");
+    const GgufFile file = GgufFile::open(model.string());
+    const auto reference = nlohmann::json::parse(
+        test::contents((test::data_folder() / ("tiny-llama-" + type + ".exact.json")).string()));
+    // How far correct results are apart (the data's README) in logits, twice.
+    const double safe = type == "f32" || type == "f16" ? 0.06 : 1.2;
+    Engine engine(Decoder(file, ModelWeights::load(file, device())), Tokenizer::from_gguf(file));
+    for (const auto& run : reference["runs"]) {
+      const Ids expected = run["greedy"];
+      const std::vector<double> margins = run["greedy_margin"];
+      const GenerationResult result = engine.generate(asked(run["prompt"], 16));
+      ASSERT_EQ(result.tokens.size(), expected.size()) << result.message;
+      for (std::size_t i = 0; i < expected.size() && margins[i] > safe; ++i, ++compared) {
+        EXPECT_EQ(result.tokens[i], expected[i]) << model << ", token " << i;
+      }
+    }
+  }
+  EXPECT_GT(compared, 10);
 }
 
 // ---- caches that are kept
