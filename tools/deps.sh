@@ -12,7 +12,7 @@ lists=${TL_APT_LISTS:-/var/lib/apt/lists}  # where apt keeps its package lists; 
 packages_of() {
   case $1 in
     build)   echo g++ cmake ninja-build pkg-config ccache libfmt-dev libcli11-dev nlohmann-json3-dev libzstd-dev \
-                  zlib1g-dev libhwy-dev libdnnl-dev libpcre2-dev ;;
+                  zlib1g-dev libhwy-dev libdnnl-dev libpcre2-dev libedit-dev ;;
     test)    echo libgtest-dev python3 ;;
     bench)   echo libbenchmark-dev ;;
     kernels) echo clang-19 lld-19 llvm-19 ;;

@@ -23,6 +23,7 @@
 #include "tl/model/convert.h"
 #include "tl/model/decoder.h"
 #include "tl/model/decoder_config.h"
+#include "tl/model/engine.h"
 #include "tl/model/gguf.h"
 #include "tl/model/gguf_value.h"
 #include "tl/model/gguf_writer.h"

@@ -15,13 +15,17 @@ namespace tl::cli {
 // What the command line asked for; returns the exit code.
 using Action = std::function<int()>;
 
+void add_bench(CLI::App& app, Action& chosen);
+void add_chat(CLI::App& app, Action& chosen);
 void add_convert(CLI::App& app, Action& chosen);
 void add_devices(CLI::App& app, Action& chosen);
 void add_demo(CLI::App& app, Action& chosen);
 void add_demo_memory(CLI::App& demo, Action& chosen);
 void add_demo_tensors(CLI::App& demo, Action& chosen);
+void add_generate(CLI::App& app, Action& chosen);
 void add_inspect(CLI::App& app, Action& chosen);
 void add_load(CLI::App& app, Action& chosen);
+void add_logits(CLI::App& app, Action& chosen);
 void add_ops(CLI::App& app, Action& chosen);
 void add_quantize(CLI::App& app, Action& chosen);
 void add_tokenize(CLI::App& app, Action& chosen);

@@ -100,6 +100,10 @@ int run(std::vector<std::string> arguments) {
   add_inspect(app, chosen);
   add_load(app, chosen);
   add_tokenize(app, chosen);
+  add_generate(app, chosen);
+  add_chat(app, chosen);
+  add_bench(app, chosen);
+  add_logits(app, chosen);
 
   if (arguments.empty()) {
     fmt::print(stderr, "{}", app.help());

@@ -44,6 +44,23 @@ std::string coloured(std::FILE* stream, Colour colour, std::string_view text) {
   return fmt::format("\x1b[{}m{}\x1b[0m", code(colour), text);
 }
 
+std::string for_terminal(std::string_view text) {
+  if (::isatty(STDOUT_FILENO) != 1) return std::string(text);
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+    const bool is_c1 = byte == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F
+    if (is_c1) ++i;
+    if (is_c1 || byte == 0x7F || (byte < 0x20 && byte != '\n' && byte != '\t')) {
+      out += "\uFFFD";
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 Table& Table::column(std::string title, Align align) {
   columns_.push_back({std::move(title), align});
   return *this;

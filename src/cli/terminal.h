@@ -17,6 +17,10 @@ enum class Colour { Red, Green, Yellow, Bold, Dim };
 // `text` in colour when `stream` is a terminal and NO_COLOR is not set, else as it is.
 std::string coloured(std::FILE* stream, Colour colour, std::string_view text);
 
+// Text of strangers for standard output. At a terminal what would move the cursor, change colours
+// or ring is U+FFFD; a file or a pipe gets it as it is.
+std::string for_terminal(std::string_view text);
+
 class Table {
  public:
   enum class Align { Left, Right };

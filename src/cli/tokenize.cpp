@@ -3,9 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <charconv>
-#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,8 +11,8 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/input.h"
 #include "cli/terminal.h"
-#include "tl/base/error.h"
 #include "tl/base/text.h"
 #include "tl/model/gguf.h"
 #include "tl/model/tokenizer.h"
@@ -25,6 +22,7 @@ namespace tl::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+constexpr const char* kWhere = "tokenize";
 
 struct Options {
   std::string model;
@@ -36,69 +34,6 @@ struct Options {
   bool no_bos = false;
   bool special = false;
 };
-
-std::string read_input() {
-  std::string out;
-  char buffer[1 << 16];
-  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, stdin))
-    out.append(buffer, got);
-  if (std::ferror(stdin) != 0) {
-    throw Error(ErrorKind::BadFile, "tokenize", "the standard input could not be read");
-  }
-  return out;
-}
-
-// A piece on one line and in quotes: what a reader could not see is escaped, bytes that are no text
-// too.
-std::string quoted(std::string_view piece) {
-  std::string out = "\"";
-  while (!piece.empty()) {
-    const std::size_t good = first_invalid_utf8(piece);
-    for (const char c : piece.substr(0, good)) {
-      if (c == '"' || c == '\\') {
-        out += '\\';
-        out += c;
-      } else if (c == '\n') {
-        out += "\\n";
-      } else if (c == '\t') {
-        out += "\\t";
-      } else if (c == '\r') {
-        out += "\\r";
-      } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-        out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-      } else {
-        out += c;
-      }
-    }
-    if (good == piece.size()) break;
-    out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(piece[good])));
-    piece.remove_prefix(good + 1);
-  }
-  return out + "\"";
-}
-
-// Numbers with anything between them that a list may have: spaces, commas, brackets.
-std::vector<TokenId> parse_ids(std::string_view text) {
-  std::vector<TokenId> ids;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (true) {
-    at = std::find_if_not(at, end, [](char c) {
-      return std::string_view(" \t\r\n,;[]").find(c) != std::string_view::npos;
-    });
-    if (at == end) return ids;
-    TokenId id = 0;
-    const auto [stop, failed] = std::from_chars(at, end, id);
-    if (failed != std::errc()) {
-      const std::string_view word(at,
-                                  static_cast<std::size_t>(std::min(end - at, std::ptrdiff_t{20})));
-      throw Error(ErrorKind::BadArgument, "tokenize", "there should be a token id at byte ",
-                  at - text.data(), ", not ", quoted(word));
-    }
-    ids.push_back(id);
-    at = stop;
-  }
-}
 
 Json to_json(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
   Json tokens = Json::array();
@@ -128,10 +63,10 @@ int tokenize(const Options& options) {
   for (const std::string& warning : tokenizer.warnings()) {
     fmt::print(stderr, "tl: {} {}\n", coloured(stderr, Colour::Yellow, "warning:"), warning);
   }
-  const std::string text = options.has_text ? options.text : read_input();
+  const std::string text = options.has_text ? options.text : read_input(kWhere);
   if (options.decode) {
-    const std::string out =
-        tokenizer.decode(parse_ids(text), {.special = options.special, .is_start = true});
+    const std::string out = tokenizer.decode(parse_token_ids(kWhere, text),
+                                             {.special = options.special, .is_start = true});
     if (options.json) {
       fmt::print("{}\n", dump(Json{{"text", out}}));
     } else {
@@ -140,11 +75,7 @@ int tokenize(const Options& options) {
     }
     return 0;
   }
-  if (const std::size_t bad = first_invalid_utf8(text); bad != text.size()) {
-    throw Error(
-        ErrorKind::BadArgument, "tokenize", "the text is not UTF-8: byte ", bad, " is ",
-        fmt::format("0x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(text[bad]))));
-  }
+  expect_utf8(kWhere, text);
   const std::vector<TokenId> ids =
       tokenizer.encode(text, {.add_special = !options.no_bos, .parse_special = options.special});
   if (options.json) {
@@ -156,7 +87,7 @@ int tokenize(const Options& options) {
     }
     fmt::print("{}\n", options.pieces ? dump(json) : json.dump());
   } else if (options.pieces) {
-    for (const TokenId id : ids) fmt::print("{:>7}  {}\n", id, quoted(tokenizer.piece(id)));
+    for (const TokenId id : ids) fmt::print("{:>7}  {}\n", id, in_quotes(tokenizer.piece(id)));
   } else {
     fmt::print("{}\n", fmt::join(ids, " "));
   }

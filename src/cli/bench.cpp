@@ -1,0 +1,261 @@
+// `tl bench`: how many tokens of a prompt a model reads in a second, and how many it writes.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/model_run.h"
+#include "cli/terminal.h"
+#include "tl/base/error.h"
+#include "tl/base/text.h"
+#include "tl/base/thread_pool.h"
+#include "tl/model/decoder.h"
+
+namespace tl::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* kWhere = "bench";
+
+struct Options {
+  std::shared_ptr<ModelOptions> model = std::make_shared<ModelOptions>();
+  std::vector<std::string> paths;
+  std::vector<std::int64_t> prompts{512};
+  std::vector<std::int64_t> answers{128};
+  std::vector<std::int64_t> depths{0};
+  std::int64_t chunk = 512;
+  int repetitions = 5;
+  bool json = false;
+};
+
+// One line of the table: a number of tokens after so many others.
+struct Test {
+  bool writes = false;  // one token at a time
+  std::int64_t tokens = 0;
+  std::int64_t depth = 0;
+
+  std::string name() const {
+    return fmt::format("{}{}{}", writes ? "tg" : "pp", tokens,
+                       depth > 0 ? fmt::format(" @ d{}", depth) : "");
+  }
+};
+
+struct Measured {
+  Test test;
+  std::vector<double> seconds;
+
+  double mean_speed() const {
+    double sum = 0;
+    for (const double each : seconds) sum += static_cast<double>(test.tokens) / each;
+    return sum / static_cast<double>(seconds.size());
+  }
+  // Of the speeds, about their mean; 0 for a single one.
+  double deviation() const {
+    if (seconds.size() < 2) return 0;
+    const double mean = mean_speed();
+    double sum = 0;
+    for (const double each : seconds) {
+      sum += std::pow(static_cast<double>(test.tokens) / each - mean, 2);
+    }
+    return std::sqrt(sum / static_cast<double>(seconds.size() - 1));
+  }
+};
+
+struct ModelResult {
+  std::string path, name, device, device_name;
+  std::uint64_t bytes = 0, parameters = 0;
+  std::vector<Measured> tests;
+  MemoryUse memory;
+};
+
+std::vector<Test> tests_of(const Options& options) {
+  std::vector<Test> tests;
+  for (const std::int64_t depth : options.depths) {
+    for (const std::int64_t count : options.prompts) {
+      if (count > 0) tests.push_back({false, count, depth});
+    }
+    for (const std::int64_t count : options.answers) {
+      if (count > 0) tests.push_back({true, count, depth});
+    }
+  }
+  if (tests.empty()) throw Error(ErrorKind::BadArgument, kWhere, "there is nothing to measure");
+  return tests;
+}
+
+// Tokens anywhere in the vocabulary, so that rows of the embedding are not read twice.
+Tensor random_tokens(std::int64_t count, const Decoder& decoder) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(count));
+  std::uniform_int_distribution<std::uint32_t> any(
+      0, static_cast<std::uint32_t>(decoder.config().vocabulary - 1));
+  std::vector<std::uint32_t> tokens(static_cast<std::size_t>(count));
+  for (std::uint32_t& token : tokens) token = any(random);
+  return Tensor::from(tokens, decoder.device());
+}
+
+double run_once(const Test& test, const Decoder& decoder, const KvCache& before,
+                const Tensor& tokens) {
+  KvCache cache = before.fork();
+  decoder.device().synchronize();
+  const auto start = std::chrono::steady_clock::now();
+  if (test.writes) {
+    for (std::int64_t i = 0; i < test.tokens; ++i) decoder.forward(tokens.narrow(0, i, 1), cache);
+  } else {
+    decoder.forward(tokens, cache);
+  }
+  decoder.device().synchronize();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Measured measure(const Test& test, int repetitions, LoadedModel& model) {
+  const Decoder& decoder = model.decoder;
+  KvCache before = decoder.new_cache();
+  if (test.depth > 0) decoder.forward(random_tokens(test.depth, decoder), before);
+  const Tensor tokens = random_tokens(test.tokens, decoder);
+  Measured out{.test = test, .seconds = {}};
+  StatusLine line;
+  for (int i = -1; i < repetitions; ++i) {  // the first one warms up and is not counted
+    if (interrupted()) throw Error(ErrorKind::BadArgument, kWhere, "it was interrupted");
+    line.show(fmt::format("{}: {} of {}", test.name(), i + 1, repetitions));
+    // Warming up a long answer takes no more than a few of its tokens.
+    const Test now = i < 0 && test.writes
+                         ? Test{true, std::min<std::int64_t>(test.tokens, 4), test.depth}
+                         : test;
+    const double seconds = run_once(now, decoder, before, tokens);
+    if (i >= 0) out.seconds.push_back(seconds);
+  }
+  const auto positions = static_cast<std::uint64_t>(test.depth + test.tokens);
+  const auto block = static_cast<std::uint64_t>(KvCache::kBlockPositions);
+  model.memory.note_cache((positions + block - 1) / block * before.block_bytes());
+  return out;
+}
+
+ModelResult bench_model(const Options& options, const std::string& path) {
+  ModelOptions how = *options.model;
+  how.path = path;
+  for (const Test& test : tests_of(options)) {
+    how.least_context = std::max(how.least_context, test.depth + test.tokens);
+  }
+  ModelResult result;
+  result.path = path;
+  result.memory = with_model(how, options.chunk, [&](LoadedModel& model) {
+    const Device device = model.decoder.device();
+    result.name = model.file.get_or<std::string>("general.name", path);
+    result.device = device.text();
+    result.device_name = device.name();
+    result.bytes = model.file.tensor_bytes();
+    result.parameters = model.file.parameters();
+    for (const Test& test : tests_of(options)) {
+      result.tests.push_back(measure(test, options.repetitions, model));
+    }
+  });
+  return result;
+}
+
+Json to_json(const ModelResult& result) {
+  Json tests = Json::array();
+  for (const Measured& each : result.tests) {
+    tests.push_back({{"test", each.test.name()},
+                     {"kind", each.test.writes ? "tg" : "pp"},
+                     {"tokens", each.test.tokens},
+                     {"depth", each.test.depth},
+                     {"tokens_per_second", each.mean_speed()},
+                     {"deviation", each.deviation()},
+                     {"seconds", each.seconds}});
+  }
+  return {{"model", result.path},
+          {"name", result.name},
+          {"bytes", result.bytes},
+          {"parameters", result.parameters},
+          {"device", result.device},
+          {"device_name", result.device_name},
+          {"threads", ThreadPool::shared().threads()},
+          {"tests", std::move(tests)},
+          {"memory",
+           {{"model", result.memory.model},
+            {"cache", result.memory.cache},
+            {"peak", result.memory.peak},
+            {"returned", result.memory.missing == 0}}}};
+}
+
+std::string format_parameters(std::uint64_t count) {
+  const auto number = static_cast<double>(count);
+  return count >= 1'000'000'000 ? fmt::format("{:.2f} B", number / 1e9)
+                                : fmt::format("{:.2f} M", number / 1e6);
+}
+
+void print(const std::vector<ModelResult>& results) {
+  Table table;
+  table.column("model").column("size", Table::Align::Right).column("params", Table::Align::Right);
+  table.column("device").column("threads", Table::Align::Right).column("test");
+  table.column("tokens/s", Table::Align::Right).column("+/-", Table::Align::Right);
+  for (const ModelResult& result : results) {
+    for (const Measured& each : result.tests) {
+      table.row({result.name, format_bytes(result.bytes), format_parameters(result.parameters),
+                 result.device,
+                 result.device == "cpu" ? std::to_string(ThreadPool::shared().threads()) : "",
+                 each.test.name(), fmt::format("{:.2f}", each.mean_speed()),
+                 fmt::format("{:.2f}", each.deviation())});
+    }
+  }
+  table.print(stdout);
+}
+
+int bench(const Options& options) {
+  tests_of(options);  // says at once when there is nothing to do
+  std::vector<ModelResult> results;
+  for (const std::string& path : options.paths) results.push_back(bench_model(options, path));
+  if (!options.json) {
+    print(results);
+    return 0;
+  }
+  Json json = Json::array();
+  for (const ModelResult& result : results) json.push_back(to_json(result));
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  return 0;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App& command = *app.add_subcommand(
+      "bench", "measure how fast models read prompts (pp) and write answers (tg)");
+  command.add_option("models", options->paths, "GGUF files")->required();
+  add_device_options(command, options->model);
+  const auto list = [&](const char* name, std::vector<std::int64_t>& to, const char* help) {
+    command.add_option(name, to, help)
+        ->type_name("N,...")
+        ->delimiter(',')
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
+        ->allow_extra_args(false)
+        ->capture_default_str();
+  };
+  list("-p,--prompt", options->prompts, "tokens of a prompt; 0 for none");
+  list("-n,--answer", options->answers, "tokens of an answer; 0 for none");
+  list("-d,--depth", options->depths, "tokens that are in the cache before");
+  command
+      .add_option("-r,--repetitions", options->repetitions, "of each test, after one to warm up")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command.add_option("--chunk", options->chunk, "tokens of prompts that are computed together")
+      ->type_name("N")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command.add_flag("--json", options->json, "print it as JSON");
+  command.callback([options, &chosen] { chosen = [options] { return bench(*options); }; });
+}
+
+}  // namespace tl::cli
