@@ -57,12 +57,6 @@ struct Room {
 // An image for older devices may run on one that could do more than it knows.
 GPU_INLINE int slots_of(const DecodeLinear& p) { return kDelivers ? p.slots : 0; }
 
-GPU_INLINE int tiles_of(const DecodeLinear& p) {
-  int all = p.run[0].tiles;
-  for (int r = 1; r < p.runs; ++r) all += p.run[r].tiles;
-  return all;
-}
-
 struct Range {
   int first, last;
   // Part `at` of `parts`.
@@ -104,11 +98,10 @@ GPU_INLINE void send_for(const DecodeLinear& p, int run, const Tile& tile, int s
 // first being number `first_thread` of the block.
 GPU_INLINE void begin(const DecodeLinear& p, int chunk, int first_thread, const Room& room) {
   const int number = static_cast<int>(thread_index()) - first_thread;
-  if (number < 0 || number >= tiles_of(p)) return;
+  if (number < 0 || number >= p.tiles) return;
   Tile tile = {};
   int run = 0, at = number;
   while (at >= p.run[run].tiles) at -= p.run[run++].tiles;
-  const int each = kDecodeSums / (p.warps * p.parts);
   int rows = 0;
   GPU_UNROLLED
   for (int w = 0; w < kDecodeWeights; ++w) {
@@ -116,7 +109,7 @@ GPU_INLINE void begin(const DecodeLinear& p, int chunk, int first_thread, const 
       const Range now = own_rows(p.part[w]).part(chunk, p.chunks);
       const Range some = now.part(at, p.run[run].tiles);
       tile.from[w] = (some.first - rows) * p.part[w].row_bytes;
-      tile.sum[w] = w * each + some.first - now.first - rows;
+      tile.sum[w] = w * p.sums_each + some.first - now.first - rows;
       rows += some.last - some.first;
     }
     tile.end[w] = rows;
@@ -321,6 +314,17 @@ GPU_INLINE void rows_of(int format, const Rows& rows, const DecodeLinear& p, con
 
 // ---- the input of a product
 
+// Over all threads of the block; `turn`, 0 or 1 by turns, says where warps leave their parts, so
+// that one barrier is enough.
+template <class Op>
+GPU_INLINE float over_block(float value, Op op, int turn) {
+  GPU_SHARED float left[2][kWarps];
+  value = warp_reduce(value, op);
+  if (lane() == 0) left[turn][warp_index()] = value;
+  barrier();
+  return warp_reduce(left[turn][lane() % kWarps], op, kWarps);
+}
+
 // What a thread holds of a vector: four neighbours of every 4 * kDecodeThreads elements.
 constexpr int kHeld = 4, kHeldStep = 4 * kDecodeThreads;
 constexpr int kHeldMost = kHeld * kHeldStep;  // of a vector that a block can hold
@@ -338,14 +342,14 @@ struct Held {
     }
   }
   // 1 / rms of a vector that is held whole.
-  GPU_INLINE float inverse_rms(int k, float eps) const {
+  GPU_INLINE float inverse_rms(int k, float eps, int turn) const {
     float squares = 0.0f;
     GPU_UNROLLED
     for (int h = 0; h < kHeld; ++h) {
       GPU_UNROLLED
       for (int j = 0; j < 4; ++j) squares = math::fma(at[h].get(j), at[h].get(j), squares);
     }
-    return 1.0f / math::sqrt(block_sum(squares) / static_cast<float>(k) + eps);
+    return 1.0f / math::sqrt(over_block(squares, Sum{}, turn) / static_cast<float>(k) + eps);
   }
 };
 
@@ -363,7 +367,7 @@ GPU_INLINE float prepare(const DecodeLinear& p, const Room& room) {
       Held y, with;
       y.load(p.added, own, p.k);
       with.load(p.added_norm, own, p.k);
-      const float added_scale = y.inverse_rms(p.k, p.eps);
+      const float added_scale = y.inverse_rms(p.k, p.eps, 0);
       GPU_UNROLLED
       for (int h = 0; h < kHeld; ++h) {
         Vec<float, 4> sum;
@@ -376,7 +380,7 @@ GPU_INLINE float prepare(const DecodeLinear& p, const Room& room) {
         if (block_index() == 0 && i < p.k) store_vec(p.kept + i, sum);
       }
     }
-    scale = x.inverse_rms(p.k, p.eps);
+    scale = x.inverse_rms(p.k, p.eps, 1);
   }
   const auto value = [&](int h, float(&to)[4]) {
     GPU_UNROLLED
@@ -397,7 +401,7 @@ GPU_INLINE float prepare(const DecodeLinear& p, const Room& room) {
         for (int j = 0; j < 4; ++j) largest = math::max(largest, math::abs(four[j]));
       }
     }
-    factor = half_factor(block_max(largest));
+    factor = half_factor(over_block(largest, Max{}, 0));
     if (p.k > kHeldMost) x.load(p.x, own, p.k);
   }
   const Planes planes(room, p.k);
@@ -434,7 +438,7 @@ GPU_INLINE float prepare(const DecodeLinear& p, const Room& room) {
 
 // `turns` has a bit for each slot: which turn its next delivery is.
 GPU_INLINE void all_rows(const DecodeLinear& p, const Room& room, Bits32& turns) {
-  const int all = tiles_of(p), slots = slots_of(p);
+  const int all = p.tiles, slots = slots_of(p);
   int run = 0, run_end = p.run[0].tiles, slot = 0;
   GPU_ROLLED
   for (int i = 0; i < all; ++i) {
@@ -443,12 +447,13 @@ GPU_INLINE void all_rows(const DecodeLinear& p, const Room& room, Bits32& turns)
     Rows rows;
     rows.tile = room.tiles + i;
     rows.bytes = static_cast<int>(part.row_bytes);
-    GPU_UNROLLED
-    for (int w = 0; w < kDecodeWeights; ++w) {
-      rows.at[w] =
-          slots != 0 ? room.ring + slot * p.slot_bytes : p.part[w].weight + rows.tile->from[w];
-    }
-    if (slots != 0) {
+    if (slots == 0) {
+      GPU_UNROLLED
+      for (int w = 0; w < kDecodeWeights; ++w) {
+        rows.at[w] = p.part[w].weight + rows.tile->from[w];
+      }
+    } else {
+      rows.at[0] = rows.at[1] = rows.at[2] = room.ring + slot * p.slot_bytes;
       room.deliveries[slot].wait(turns >> slot & 1u);
       turns ^= 1u << slot;
     }
@@ -487,7 +492,6 @@ GPU_INLINE void linear(const DecodeLinear& p, const DecodeStep& step, const Room
   const float scale = prepare(p, room);
   barrier();
   const bool gated = p.output == DecodeOutput::Gated;
-  const int each = kDecodeSums / (p.warps * p.parts);
   GPU_ROLLED
   for (int chunk = 0; chunk < p.chunks; ++chunk) {
     if (chunk > 0) {
@@ -504,10 +508,10 @@ GPU_INLINE void linear(const DecodeLinear& p, const DecodeStep& step, const Room
       GPU_ROLLED
       for (int i = thread; i < now.last - now.first; i += kDecodeThreads) {
         const int row = now.first + i;
-        float y = total(p, room, w * each + i) * scale;
+        float y = total(p, room, w * p.sums_each + i) * scale;
         if (part.bias != nullptr) y += part.bias[row];
         if (gated) {
-          float through = total(p, room, each + i) * scale;
+          float through = total(p, room, p.sums_each + i) * scale;
           if (p.part[1].bias != nullptr) through += p.part[1].bias[row];
           y = (p.is_gelu != 0 ? tl::functors::gelu(y) : tl::functors::times_sigmoid(y, y, 0.0f)) *
               through;
@@ -671,7 +675,7 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
       if (2 * i * static_cast<int>(kWarp) >= a.value_size) break;
       const int column = 2 * (own + i * static_cast<int>(kWarp));
       const int there = column < a.value_size ? column : 0;
-      constexpr int kRows = sizeof(T) == 4 ? 8 : 16;  // under way
+      constexpr int kRows = 8;  // under way
       GPU_ROLLED
       for (int j = 0; j < end; j += kRows) {
         float two[kRows][2];

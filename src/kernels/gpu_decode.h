@@ -56,6 +56,8 @@ struct DecodeLinear {
   const float* added_norm;
   float* kept;
   int parts, runs;
+  int tiles;       // of all runs
+  int sums_each;   // room for sums of each matrix
   int chunks;      // a block's rows are summed up in so many turns
   int slots;       // pieces under way in shared memory; 0: rows are read where they are
   int slot_bytes;  // a multiple of 16

@@ -134,6 +134,12 @@ bool DecodeProgram::add_linear(DecodeLinear linear, std::initializer_list<Destin
 
 // In how many turns a block sums up its rows, and in which pieces it takes them.
 void DecodeProgram::cut(DecodeLinear& linear) const {
+  cut_rows(linear);
+  linear.tiles = 0;
+  for (int r = 0; r < linear.runs; ++r) linear.tiles += linear.run[r].tiles;
+}
+
+void DecodeProgram::cut_rows(DecodeLinear& linear) const {
   linear.runs = 0;
   for (int w = 0; w < linear.parts; ++w) {
     if (w > 0 && linear.part[w].format == linear.part[w - 1].format) {
@@ -142,13 +148,13 @@ void DecodeProgram::cut(DecodeLinear& linear) const {
       linear.run[linear.runs++] = {w, w + 1, 1};
     }
   }
-  const std::int64_t each = kernels::kDecodeSums / (linear.warps * linear.parts);
+  linear.sums_each = kernels::kDecodeSums / (linear.warps * linear.parts);
   linear.chunks = 1;
   bool whole = true;  // rows begin at multiples of 16 bytes
   for (int w = 0; w < linear.parts; ++w) {
     const kernels::DecodeRows& part = linear.part[w];
     const std::int64_t own = divide_up(part.rows, blocks_);
-    linear.chunks = std::max(linear.chunks, static_cast<int>(divide_up(own, each)));
+    linear.chunks = std::max(linear.chunks, static_cast<int>(divide_up(own, linear.sums_each)));
     whole = whole && part.row_bytes % 16 == 0 &&
             reinterpret_cast<std::uintptr_t>(part.weight) % 16 == 0;
   }

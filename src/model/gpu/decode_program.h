@@ -45,6 +45,7 @@ class DecodeProgram {
   bool add_phases();
   bool add_linear(kernels::DecodeLinear linear, std::initializer_list<Destination> weights);
   void cut(kernels::DecodeLinear& linear) const;
+  void cut_rows(kernels::DecodeLinear& linear) const;
   void add_attention(std::int64_t layer);
   float* room(std::int64_t count);
   void refresh(std::int64_t positions, model::RopeTables& ropes);
