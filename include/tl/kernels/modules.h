@@ -32,10 +32,11 @@ enum class ModuleId : std::uint8_t {
   Norm,
   QuantVector,
   QuantMatrix,
-  Decode
+  Decode,
+  Cache
 };
 
-inline constexpr int kModuleCount = 17;
+inline constexpr int kModuleCount = 18;
 
 // "cast": the module's source is src/kernels/cast.cu and its image cast.<architecture>.
 std::string_view name(ModuleId module);
