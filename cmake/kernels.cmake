@@ -26,6 +26,7 @@ set(TL_KERNEL_MODULES
     quant_vector
     quantized
     reduce
+    sample
     sort
     ternary
     unary
@@ -49,7 +50,9 @@ set(TL_KERNEL_HEADERS
     gpu_order.h
     gpu_quant.h
     gpu_reduce.h
+    gpu_sample.h
     gpu_sort.h
+    gpu_together.h
     gpu_types.h
     gpu_warp.h
     quant_blocks.h

@@ -36,7 +36,8 @@ export TINYGRAD AMD_EMULATE_DIR
 
 tools/deps.sh build kernels test
 cmake --preset release >build/configure-release.log 2>&1 || { cat build/configure-release.log; exit 1; }
-cmake --build --preset release -j "$jobs" --target runtime_tests kernels_tests tensor_tests ops_tests tl
+cmake --build --preset release -j "$jobs" --target runtime_tests kernels_tests tensor_tests ops_tests \
+  quant_tests sampler_tests tl
 mkdir -p $out
 g++ -std=c++20 -O2 -shared -fPIC "$AMD_EMULATE_DIR/hip_shim.cpp" -o $out/libamdhip64.so -ldl
 
@@ -78,6 +79,7 @@ for target in $targets; do
   check "ops-$target" "${emulated[@]}" TL_OPS_REPORT="$PWD/$out/ops-$target.tsv" \
     build/release/bin/ops_tests --gtest_filter='*Sweep*:*EveryFormatDecodes*'
   check "quant-$target" "${emulated[@]}" build/release/bin/quant_tests --gtest_filter='*Sweep*:*EveryFormatDecodes*'
+  check "sampler-$target" "${emulated[@]}" build/release/bin/sampler_tests --gtest_filter='*Sweep*'
   awk -F '\t' '$1 == "kernels" {used += $4; all += $5} END {print "    ops launched " used " of " all " kernels"}' \
     "$out/ops-$target.tsv"
 done

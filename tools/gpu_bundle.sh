@@ -15,7 +15,8 @@ cmake --build --preset release -j "$jobs"
 
 rm -rf $bundle
 mkdir -p $bundle/bin $bundle/lib
-for program in tl base_tests runtime_tests kernels_tests tensor_tests ops_tests quant_tests model_tests weights_tests; do
+for program in tl base_tests runtime_tests kernels_tests tensor_tests ops_tests quant_tests model_tests weights_tests \
+    sampler_tests; do
   cp build/release/bin/$program $bundle/bin/
 done
 cp build/release/bin/*_bench $bundle/bin/

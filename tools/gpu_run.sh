@@ -71,6 +71,7 @@ for part in "$@"; do
       step quant "$here/bin/quant_tests"
       step model "$here/bin/model_tests"
       step weights "$here/bin/weights_tests"
+      step sampler "$here/bin/sampler_tests"
       step kernels-compiled env TL_FORCE_RTC=1 "$here/bin/kernels_tests"
       if [ -e "$here/hip-over-cuda/libamdhip64.so" ]; then
         # The CUDA driver is hidden so that the ROCm devices are the ones under test.
@@ -82,6 +83,7 @@ for part in "$@"; do
         step rocm-ops "${over[@]}" "$here/bin/ops_tests"
         step rocm-quant "${over[@]}" "$here/bin/quant_tests"
         step rocm-weights "${over[@]}" "$here/bin/weights_tests"
+        step rocm-sampler "${over[@]}" "$here/bin/sampler_tests"
       fi
       step demo "$here/bin/tl" demo memory
       ;;
@@ -93,7 +95,7 @@ for part in "$@"; do
         continue
       fi
       for check in memcheck racecheck; do
-        for program in runtime kernels ops quant; do
+        for program in runtime kernels ops quant sampler; do
           # Errors that a test provokes on purpose come back as return values and are not reported.
           step $check-$program "$tool" --tool $check --error-exitcode 9 --report-api-errors no \
             --target-processes all "$here/bin/${program}_tests"

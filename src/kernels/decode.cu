@@ -6,7 +6,8 @@
 // cut, nor on how many blocks there are.
 //
 // A product's input is normed and made into bytes (or halves) by every block for itself: that takes
-// less than a meeting would. The weights of the next phase are called for before each meeting.
+// less than a meeting would. Where the device can bring memory by itself, the weights of the next
+// product are on their way to shared memory while blocks meet.
 #define GPU_THREADS 512
 #define GPU_LEAST_BLOCKS 1
 #include "gpu.h"
@@ -14,6 +15,7 @@
 #include "functors.h"
 #include "gpu_decode.h"
 #include "gpu_kv.h"
+#include "gpu_together.h"
 #include "quant_dot.h"
 
 namespace blocks = tl::quant_blocks;
@@ -26,16 +28,24 @@ struct GPU_MAY_ALIAS alignas(16) Chunk {
   Bits32 at[4];
 };
 
-// What a block's phases keep in shared memory.
-struct Room {
-  Chunk* vectors;  // kDecodeRoom bytes
-  float (*sums)[kDecodeRows];
-  int sums_from = 0;
-};
-
 template <int kNumber>
 struct Ahead {
   static constexpr int kCount = kNumber;
+};
+
+// Rows of each matrix that a block takes at a time.
+struct Tile {
+  int first[kDecodeWeights], count[kDecodeWeights];
+  int sum[kDecodeWeights];  // where the sum of the first row goes
+};
+
+// What a block's phases keep in shared memory.
+struct Room {
+  Chunk* vectors;        // kDecodeRoom bytes
+  float* sums;           // kDecodeSums of them
+  Tile* tiles;           // kDecodeTiles
+  Delivery* deliveries;  // kDecodeSlots
+  Bits8* ring;           // the slots
 };
 
 // ---- meetings
@@ -44,61 +54,131 @@ GPU_INLINE void meet(const DecodeStep& step, int times) {
   barrier();
   if (thread_index() == 0) {
     const Bits32 all = step.met_before + static_cast<Bits32>(times) * block_count();
-    publish();
-    atomic_add(step.met, 1u);
-    while (static_cast<int>(peek(step.met) - all) < 0) {
+    announce(step.met);
+    while (static_cast<int>(observe(step.met) - all) < 0) {
     }
-    notice();
   }
   barrier();
 }
 
-// ---- rows of a product
+// ---- which rows a block takes
 
-// Rows [first, last) are this block's share of `rows`.
-struct Share {
+// Part `at` of `parts` of [first, last).
+struct Range {
   int first, last;
-  GPU_INLINE explicit Share(int rows)
-      : first(static_cast<int>(static_cast<Index>(rows) * block_index() / block_count())),
-        last(static_cast<int>(static_cast<Index>(rows) * (block_index() + 1) / block_count())) {}
+  GPU_INLINE Range(int from, int to, unsigned at, unsigned parts) {
+    const auto all = static_cast<unsigned>(to - from);
+    first = from + static_cast<int>(static_cast<Bits64>(all) * at / parts);
+    last = from + static_cast<int>(static_cast<Bits64>(all) * (at + 1) / parts);
+  }
 };
 
-// Some rows of one matrix, or the same rows of two that have one format.
-struct Rows {
-  const DecodeRows* part;
-  int first, count;  // of each matrix
-  int sides;
-  int pitch;  // between the sums of the sides
-  GPU_INLINE int all() const { return sides * count; }
-  GPU_INLINE const Bits8* at(int row) const {
-    const int side = row >= count ? 1 : 0;
-    const DecodeRows& from = part[side];
-    return from.weight + (first + row - side * count) * from.row_bytes;
+// An image for older devices may run on one that could do more than it knows.
+GPU_INLINE int slots_of(const DecodeLinear& p) { return kDelivers ? p.slots : 0; }
+
+GPU_INLINE int tiles_of(const DecodeLinear& p) {
+  int all = 0;
+  for (int r = 0; r < p.runs; ++r) all += p.run[r].tiles;
+  return all;
+}
+
+// Fills room.tiles for one chunk, a thread for each tile.
+GPU_INLINE void plan(const DecodeLinear& p, int chunk, const Room& room) {
+  int at = static_cast<int>(thread_index());
+  if (at >= tiles_of(p)) return;
+  Tile tile = {};
+  int run = 0;
+  while (at >= p.run[run].tiles) at -= p.run[run++].tiles;
+  const int each = kDecodeSums / (p.warps * p.parts);
+  GPU_ROLLED
+  for (int w = p.run[run].first; w < p.run[run].last; ++w) {
+    const Range own(0, p.part[w].rows, block_index(), block_count());
+    const Range now(own.first, own.last, static_cast<unsigned>(chunk),
+                    static_cast<unsigned>(p.chunks));
+    const Range rows(now.first, now.last, static_cast<unsigned>(at),
+                     static_cast<unsigned>(p.run[run].tiles));
+    tile.first[w] = rows.first;
+    tile.count[w] = rows.last - rows.first;
+    tile.sum[w] = w * each + rows.first - now.first;
   }
-  GPU_INLINE int sum_at(int row) const { return row >= count ? pitch + row - count : row; }
+  room.tiles[thread_index()] = tile;
+}
+
+// Sends for a tile's rows; by one thread.
+GPU_INLINE void send_for(const DecodeLinear& p, int tile, const Room& room) {
+  const Tile& rows = room.tiles[tile];
+  const int slot = tile % p.slots;
+  Delivery& delivery = room.deliveries[slot];
+  unsigned bytes = 0;
+  for (int w = 0; w < p.parts; ++w) {
+    bytes += static_cast<unsigned>(rows.count[w] * p.part[w].row_bytes);
+  }
+  delivery.expect(bytes);
+  Bits8* to = room.ring + slot * p.slot_bytes;
+  for (int w = 0; w < p.parts; ++w) {
+    const auto size = static_cast<unsigned>(rows.count[w] * p.part[w].row_bytes);
+    if (size == 0) continue;
+    delivery.bring(to, p.part[w].weight + rows.first[w] * p.part[w].row_bytes, size);
+    to += size;
+  }
+}
+
+// Plans a chunk and sends for what there is room for. Whole blocks.
+GPU_INLINE void begin(const DecodeLinear& p, int chunk, const Room& room) {
+  plan(p, chunk, room);
+  barrier();
+  const int all = tiles_of(p), slots = slots_of(p);
+  if (slots == 0 || thread_index() != 0) return;
+  GPU_ROLLED
+  for (int tile = 0; tile < all && tile < slots; ++tile) send_for(p, tile, room);
+}
+
+// ---- rows of a product
+
+// The rows of a tile, wherever they are now.
+struct Rows {
+  const Bits8* at[kDecodeWeights];
+  Index bytes[kDecodeWeights];  // of a row
+  int count[kDecodeWeights];
+  int sum[kDecodeWeights];
+  int all;
+  GPU_INLINE int part(int row) const {
+    return row < count[0] ? 0 : row < count[0] + count[1] ? 1 : 2;
+  }
+  GPU_INLINE int within(int row, int part) const {
+    return part == 0 ? row : part == 1 ? row - count[0] : row - count[0] - count[1];
+  }
+  GPU_INLINE const Bits8* address(int row) const {
+    const int w = part(row);
+    const int i = within(row, w);
+    return w == 0 ? at[0] + i * bytes[0] : w == 1 ? at[1] + i * bytes[1] : at[2] + i * bytes[2];
+  }
+  GPU_INLINE int sum_at(int row) const {
+    const int w = part(row);
+    return within(row, w) + (w == 0 ? sum[0] : w == 1 ? sum[1] : sum[2]);
+  }
 };
 
 // Rows go to teams of `sharing` warps in turn, up to kRows to a team at a time: dot() adds this
-// warp's share of their sums.
+// warp's share of their sums. Shares of a sum lie kDecodeSums / sharing apart.
 template <int kRows, class Dot>
 GPU_INLINE void each_rows(const Rows& rows, int sharing, const Room& room, Dot dot) {
   const int warp = static_cast<int>(warp_index());
   const int share = warp % sharing, team = warp / sharing, teams = kWarps / sharing;
-  const int all = rows.all();
   GPU_ROLLED
-  for (int row = team; row < all; row += kRows * teams) {
+  for (int row = team; row < rows.all; row += kRows * teams) {
     float sum[kRows] = {};
     const Bits8* from[kRows];
     GPU_UNROLLED
     for (int u = 0; u < kRows; ++u) {
-      from[u] = rows.at(row + u * teams < all ? row + u * teams : row);
+      from[u] = rows.address(row + u * teams < rows.all ? row + u * teams : row);
     }
     dot(from, share, sum);
     GPU_UNROLLED
     for (int u = 0; u < kRows; ++u) {
       const float total = warp_sum(sum[u]);
-      if (lane() == 0 && row + u * teams < all) {
-        room.sums[share][room.sums_from + rows.sum_at(row + u * teams)] = total;
+      if (lane() == 0 && row + u * teams < rows.all) {
+        room.sums[share * (kDecodeSums / sharing) + rows.sum_at(row + u * teams)] = total;
       }
     }
   }
@@ -119,7 +199,7 @@ template <class Format>
 GPU_INLINE void quant_rows(const Rows& rows, const DecodeLinear& p, const Room& room) {
   using W = words::Words<Format>;
   // As many loads under way as there is room for in registers.
-  constexpr int kRows = sizeof(typename W::Raw) <= 40 ? 4 : 2;
+  constexpr int kRows = kDelivers ? 2 : sizeof(typename W::Raw) <= 40 ? 4 : 2;
   constexpr int kMost = sizeof(typename W::Raw) * kRows <= 112 ? 2 : 1;
   const Planes x(room, p.k);
   const int groups = p.k / 32, step = p.warps * static_cast<int>(kWarp);
@@ -165,7 +245,7 @@ GPU_INLINE void quant_rows(const Rows& rows, const DecodeLinear& p, const Room& 
 // Rows of f16 or bf16; the input is f16.
 template <class T>
 GPU_INLINE void half_rows(const Rows& rows, const DecodeLinear& p, const Room& room) {
-  constexpr int kRows = 4, kMost = 4;
+  constexpr int kRows = kDelivers ? 2 : 4, kMost = 4;
   const auto* x = reinterpret_cast<const Half*>(room.vectors);
   const int step = p.warps * static_cast<int>(kWarp) * 8;
   each_rows<kRows>(
@@ -203,8 +283,8 @@ GPU_INLINE void half_rows(const Rows& rows, const DecodeLinear& p, const Room& r
       });
 }
 
-GPU_INLINE void rows_of(const Rows& rows, const DecodeLinear& p, const Room& room) {
-  switch (rows.part->format) {
+GPU_INLINE void rows_of(int format, const Rows& rows, const DecodeLinear& p, const Room& room) {
+  switch (format) {
     case 0:
       return quant_rows<blocks::Q4_0>(rows, p, room);
     case 1:
@@ -351,41 +431,70 @@ GPU_INLINE float prepare(const DecodeLinear& p, const Room& room) {
 
 // ---- a product
 
-GPU_INLINE float total(const DecodeLinear& p, const Room& room, int at, float scale) {
-  float sum = room.sums[0][at];
-  for (int w = 1; w < p.warps; ++w) sum += room.sums[w][at];
-  return sum * scale;
+// `turns` has a bit for each slot: which turn its next delivery is.
+GPU_INLINE void all_rows(const DecodeLinear& p, const Room& room, Bits32& turns) {
+  const int all = tiles_of(p), slots = slots_of(p);
+  int run = 0, run_end = p.run[0].tiles;
+  GPU_ROLLED
+  for (int i = 0; i < all; ++i) {
+    while (i >= run_end) run_end += p.run[++run].tiles;
+    const Tile& tile = room.tiles[i];
+    const int slot = slots == 0 ? 0 : i % slots;
+    Rows rows = {};
+    const Bits8* staged = room.ring + slot * p.slot_bytes;
+    GPU_UNROLLED
+    for (int w = 0; w < kDecodeWeights; ++w) {
+      rows.bytes[w] = p.part[w].row_bytes;
+      rows.count[w] = tile.count[w];
+      rows.sum[w] = tile.sum[w];
+      rows.all += tile.count[w];
+      rows.at[w] = slots != 0 ? staged : p.part[w].weight + tile.first[w] * rows.bytes[w];
+      staged += tile.count[w] * rows.bytes[w];
+    }
+    if (slots != 0) {
+      room.deliveries[slot].wait(turns >> slot & 1u);
+      turns ^= 1u << slot;
+    }
+    rows_of(p.part[p.run[run].first].format, rows, p, room);
+    if (slots != 0 && i + slots < all) {
+      barrier();
+      if (thread_index() == 0) send_for(p, i + slots, room);
+    }
+  }
 }
 
-GPU_INLINE void linear(const DecodeLinear& p, const DecodeStep& step, const Room& room) {
+GPU_INLINE float total(const DecodeLinear& p, const Room& room, int at) {
+  float sum = room.sums[at];
+  for (int w = 1; w < p.warps; ++w) sum += room.sums[w * (kDecodeSums / p.warps) + at];
+  return sum;
+}
+
+// begin() was called for the first chunk.
+GPU_INLINE void linear(const DecodeLinear& p, const DecodeStep& step, const Room& room,
+                       Bits32& turns) {
   const float scale = prepare(p, room);
   barrier();
   const bool gated = p.output == DecodeOutput::Gated;
+  const int each = kDecodeSums / (p.warps * p.parts);
   GPU_ROLLED
-  for (int w = 0; w < (gated ? 1 : p.parts); ++w) {
-    const DecodeRows& part = p.part[w];
-    float* out = part.out != nullptr ? part.out : step.logits;
-    const Share share(part.rows);
-    const int most = gated ? kDecodeRows / 2 : kDecodeRows;
+  for (int chunk = 0; chunk < p.chunks; ++chunk) {
+    if (chunk > 0) begin(p, chunk, room);
+    all_rows(p, room, turns);
+    barrier();
     GPU_ROLLED
-    for (int first = share.first; first < share.last; first += most) {
-      const int last = first + most < share.last ? first + most : share.last;
-      const bool alike = gated && p.part[0].format == p.part[1].format;
-      Rows rows{p.part + w, first, last - first, alike ? 2 : 1, most};
-      rows_of(rows, p, room);
-      if (gated && !alike) {
-        const Room other{room.vectors, room.sums, most};
-        rows.part = p.part + 1;
-        rows_of(rows, p, other);
-      }
-      barrier();
+    for (int w = 0; w < (gated ? 1 : p.parts); ++w) {
+      const DecodeRows& part = p.part[w];
+      float* out = part.out != nullptr ? part.out : step.logits;
+      const Range own(0, part.rows, block_index(), block_count());
+      const Range now(own.first, own.last, static_cast<unsigned>(chunk),
+                      static_cast<unsigned>(p.chunks));
       GPU_ROLLED
-      for (int i = static_cast<int>(thread_index()); i < last - first; i += kDecodeThreads) {
-        const int row = first + i;
-        float y = total(p, room, i, scale);
+      for (int row = now.first + static_cast<int>(thread_index()); row < now.last;
+           row += kDecodeThreads) {
+        float y = total(p, room, w * each + row - now.first) * scale;
         if (part.bias != nullptr) y += part.bias[row];
         if (gated) {
-          float through = total(p, room, most + i, scale);
+          float through = total(p, room, each + row - now.first) * scale;
           if (p.part[1].bias != nullptr) through += p.part[1].bias[row];
           y = (p.is_gelu != 0 ? tl::functors::gelu(y) : tl::functors::times_sigmoid(y, y, 0.0f)) *
               through;
@@ -396,30 +505,8 @@ GPU_INLINE void linear(const DecodeLinear& p, const DecodeStep& step, const Room
         }
         out[row] = y;
       }
-      barrier();
     }
-  }
-}
-
-// Calls for this block's weights of a phase to come, as far as the cache can be expected to keep
-// them.
-GPU_INLINE void call_for(const DecodePhase& phase) {
-  constexpr Index kMost = 96 << 10, kLine = 128;
-  if (phase.kind != DecodeKind::Linear) return;
-  Index left = kMost;
-  GPU_ROLLED
-  for (int w = 0; w < phase.linear.parts; ++w) {
-    const DecodeRows& part = phase.linear.part[w];
-    const Share share(part.rows);
-    const Bits8* from = part.weight + share.first * part.row_bytes;
-    Index bytes = (share.last - share.first) * part.row_bytes;
-    if (bytes > left) bytes = left;
-    GPU_ROLLED
-    for (Index at = static_cast<Index>(thread_index()) * kLine; at < bytes;
-         at += kLine * kDecodeThreads) {
-      call_line(from + at);
-    }
-    left -= bytes;
+    barrier();
   }
 }
 
@@ -435,16 +522,17 @@ struct Sight {
 template <class T>
 GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const Sight& sight,
                        const Room& room) {
-  using Rows = kv::Rows<T>;
+  using KvRows = kv::Rows<T>;
   const int thread = static_cast<int>(thread_index()), warp = static_cast<int>(warp_index());
   const int group = a.heads / a.kv_heads;
   auto* queries = reinterpret_cast<float*>(room.vectors);  // [group][key_size]
-  float* scores = queries + group * a.key_size;            // [group][kv::kBlock]
-  float* result = scores + group * kv::kBlock;             // [group][value_size]
+  float* scores = queries + group * a.key_size;            // [4][kv::kBlock]
+  float* result = scores + 4 * kv::kBlock;                 // [group][value_size]
   float* most = result + group * a.value_size;             // [group]
   float* sum = most + group;
   float* correction = sum + group;
-  float* fresh = correction + group;  // [key_size]: the new key, normed
+  float* fresh = correction + group;     // [key_size]: the new key, normed
+  float* gathered = fresh + a.key_size;  // [kWarps][value_size]
 
   const float* cosines = a.cosines + step.position * (a.rope_size / 2);
   const float* sines = a.sines + step.position * (a.rope_size / 2);
@@ -472,8 +560,6 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
       normed(a.k + sight.head * a.key_size, a.k_norm, fresh);
     }
   }
-  GPU_ROLLED
-  for (int i = thread; i < group * a.value_size; i += kDecodeThreads) result[i] = 0.0f;
   if (thread < group) {
     most[thread] = -math::kInfinity;
     sum[thread] = 0.0f;
@@ -502,103 +588,147 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
                                                   halves, cosines, sines)
                                      : 0.0f;
       const float v = i < a.value_size ? a.v[sight.head * a.value_size + i] : 0.0f;
-      Rows::put(key, a.key_size, position, i, k, i < a.key_size);
-      Rows::put(value, a.value_size, position, i, v, i < a.value_size);
+      KvRows::put(key, a.key_size, position, i, k, i < a.key_size);
+      KvRows::put(value, a.value_size, position, i, v, i < a.value_size);
     }
   }
   barrier();
 
-  // Threads of a team have eight elements of a key each; teams do not cross warps.
+  // Scores: eight elements of a key to a thread, as many threads as a key needs (in one warp), and
+  // as many keys at a time as there are threads. Values: eight columns to a thread, and as many
+  // positions at a time. Query heads by fours.
+  constexpr int kEach = 4;
   int team_size = 1;
   while (team_size * 8 < a.key_size && team_size < 32) team_size *= 2;
   const int team = thread / team_size, member = thread % team_size;
   const int teams = kDecodeThreads / team_size;
+  int columns = 1;  // threads side by side, a power of two
+  while (columns * 8 < a.value_size) columns *= 2;
+  const int column = thread % columns * 8, slot = thread / columns;
+  const int slots = kDecodeThreads / columns;
   GPU_ROLLED
-  for (Index tile = sight.begin / kv::kBlock * kv::kBlock; tile < sight.end; tile += kv::kBlock) {
-    const Bits8* block = step.blocks[tile / kv::kBlock] + a.layer_at;
-    const Bits8* keys = block + sight.head * a.key_head_bytes;
-    const Bits8* values = block + a.values_at + sight.head * a.value_head_bytes;
-    const int from = static_cast<int>(sight.begin > tile ? sight.begin - tile : 0);
-    const int to = static_cast<int>(sight.end - tile < kv::kBlock ? sight.end - tile : kv::kBlock);
+  for (int g0 = 0; g0 < group; g0 += kEach) {
+    const int heads = group - g0 < kEach ? group - g0 : kEach;
+    float sums[kEach][8] = {};
     GPU_ROLLED
-    for (int first = from; first < to; first += teams) {
-      const int position = first + team;
+    for (Index tile = sight.begin / kv::kBlock * kv::kBlock; tile < sight.end; tile += kv::kBlock) {
+      const Bits8* block = step.blocks[tile / kv::kBlock] + a.layer_at;
+      const Bits8* keys = block + sight.head * a.key_head_bytes;
+      const Bits8* values = block + a.values_at + sight.head * a.value_head_bytes;
+      const int from = static_cast<int>(sight.begin > tile ? sight.begin - tile : 0);
+      const int to =
+          static_cast<int>(sight.end - tile < kv::kBlock ? sight.end - tile : kv::kBlock);
       GPU_ROLLED
-      for (int g0 = 0; g0 < group; g0 += 4) {
-        float products[4] = {};
+      for (int first = from; first < to; first += teams) {
+        const int position = first + team;
+        float products[kEach] = {};
         GPU_ROLLED
-        for (int e = member * 8; e < a.key_size; e += team_size * 8) {
-          if (position >= to) break;
-          const kv::Eight key = Rows::load(keys, a.key_size, position, e);
+        for (int e = member * 8; e < a.key_size && position < to; e += team_size * 8) {
+          const kv::Eight key = KvRows::load(keys, a.key_size, position, e);
           GPU_UNROLLED
-          for (int g = 0; g < 4; ++g) {
-            if (g0 + g >= group) break;
+          for (int g = 0; g < kEach; ++g) {
+            if (g >= heads) break;
             const float* query = queries + (g0 + g) * a.key_size + e;
+            const auto low = load_vec<4>(query), high = load_vec<4>(query + 4);
             GPU_UNROLLED
-            for (int i = 0; i < 8; ++i) products[g] = math::fma(query[i], key.at[i], products[g]);
+            for (int i = 0; i < 4; ++i) {
+              products[g] = math::fma(low.get(i), key.at[i], products[g]);
+              products[g] = math::fma(high.get(i), key.at[4 + i], products[g]);
+            }
           }
         }
         GPU_UNROLLED
-        for (int g = 0; g < 4; ++g) {
+        for (int g = 0; g < kEach; ++g) {
+          if (g >= heads) break;
           float all = products[g];
           for (unsigned mask = static_cast<unsigned>(team_size) / 2; mask > 0; mask /= 2) {
             all += shuffle_xor(all, mask);
           }
-          if (member == 0 && position < to && g0 + g < group) {
+          if (member == 0 && position < to) {
             all *= a.scale;
             if (a.softcap != 0.0f) all = a.softcap * tl::elementary::tanh(all / a.softcap);
-            scores[(g0 + g) * kv::kBlock + position] = all;
+            scores[g * kv::kBlock + position] = all;
           }
         }
       }
-    }
-    barrier();
-    GPU_ROLLED
-    for (int g = warp; g < group; g += kWarps) {
-      float* row = scores + g * kv::kBlock;
-      float largest = most[g];
-      for (int i = from + static_cast<int>(lane()); i < to; i += static_cast<int>(kWarp)) {
-        largest = math::max(largest, row[i]);
-      }
-      largest = warp_max(largest);
-      float added = 0.0f;
-      for (int i = from + static_cast<int>(lane()); i < to; i += static_cast<int>(kWarp)) {
-        row[i] = math::exp(row[i] - largest);
-        added += row[i];
-      }
-      added = warp_sum(added);
-      if (lane() == 0) {
-        const float scale = math::exp(most[g] - largest);
-        correction[g] = scale;
-        sum[g] = sum[g] * scale + added;
-        most[g] = largest;
-      }
-    }
-    barrier();
-    GPU_ROLLED
-    for (int at = thread; at < group * a.value_size; at += kDecodeThreads) {
-      const int g = at / a.value_size, column = at % a.value_size;
-      const float* row = scores + g * kv::kBlock;
-      float total = result[at] * correction[g];
-      int i = from;
-      constexpr int kAhead = 8;
+      barrier();
       GPU_ROLLED
-      for (; i + kAhead <= to; i += kAhead) {
-        float value[kAhead];
-        GPU_UNROLLED
-        for (int j = 0; j < kAhead; ++j) {
-          value[j] = Rows::get(values, a.value_size, i + j, column);
+      for (int g = warp; g < heads; g += kWarps) {
+        float* row = scores + g * kv::kBlock;
+        float largest = most[g0 + g];
+        for (int i = from + static_cast<int>(lane()); i < to; i += static_cast<int>(kWarp)) {
+          largest = math::max(largest, row[i]);
         }
+        largest = warp_max(largest);
+        float added = 0.0f;
+        for (int i = from + static_cast<int>(lane()); i < to; i += static_cast<int>(kWarp)) {
+          row[i] = math::exp(row[i] - largest);
+          added += row[i];
+        }
+        added = warp_sum(added);
+        if (lane() == 0) {
+          const float scale = math::exp(most[g0 + g] - largest);
+          correction[g] = scale;
+          sum[g0 + g] = sum[g0 + g] * scale + added;
+          most[g0 + g] = largest;
+        }
+      }
+      barrier();
+      GPU_UNROLLED
+      for (int g = 0; g < kEach; ++g) {
+        const float by = g < heads ? correction[g] : 0.0f;
         GPU_UNROLLED
-        for (int j = 0; j < kAhead; ++j) total = math::fma(row[i + j], value[j], total);
+        for (int i = 0; i < 8; ++i) sums[g][i] *= by;
       }
       GPU_ROLLED
-      for (; i < to; ++i) {
-        total = math::fma(row[i], Rows::get(values, a.value_size, i, column), total);
+      for (int position = from + slot; position < to && column < a.value_size; position += slots) {
+        const kv::Eight value = KvRows::load(values, a.value_size, position, column);
+        GPU_UNROLLED
+        for (int g = 0; g < kEach; ++g) {
+          if (g >= heads) break;
+          const float weight = scores[g * kv::kBlock + position];
+          GPU_UNROLLED
+          for (int i = 0; i < 8; ++i) sums[g][i] = math::fma(weight, value.at[i], sums[g][i]);
+        }
       }
-      result[at] = total;
+      barrier();
     }
-    barrier();
+    // The slots' sums: those in a warp by shuffles, then warp after warp.
+    GPU_UNROLLED
+    for (int g = 0; g < kEach; ++g) {
+      GPU_UNROLLED
+      for (int i = 0; i < 8; ++i) {
+        for (unsigned mask = kWarp / 2; mask >= static_cast<unsigned>(columns); mask /= 2) {
+          sums[g][i] += shuffle_xor(sums[g][i], mask);
+        }
+      }
+    }
+    GPU_ROLLED
+    for (int g = 0; g < heads; ++g) {
+      // Registers have no places by number: the row is picked out.
+      float row[8];
+      GPU_UNROLLED
+      for (int i = 0; i < 8; ++i) {
+        row[i] = sums[0][i];
+        GPU_UNROLLED
+        for (int other = 1; other < kEach; ++other) row[i] = g == other ? sums[other][i] : row[i];
+      }
+      if (static_cast<int>(lane()) < columns && column < a.value_size) {
+        GPU_UNROLLED
+        for (int i = 0; i < 8; ++i) gathered[warp * a.value_size + column + i] = row[i];
+      }
+      barrier();
+      for (int at = thread; at < a.value_size; at += kDecodeThreads) {
+        float all = 0.0f;
+        // A row wider than a warp takes several warps; those of one column are added.
+        const int wide = columns > static_cast<int>(kWarp) ? columns / static_cast<int>(kWarp) : 1;
+        for (int w = at / 8 / static_cast<int>(kWarp) % wide; w < kWarps; w += wide) {
+          all += gathered[w * a.value_size + at];
+        }
+        result[(g0 + g) * a.value_size + at] = all;
+      }
+      barrier();
+    }
   }
 
   const int outputs = group * a.value_size, pitch = outputs + 2 * group;
@@ -619,13 +749,8 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
   }
   barrier();
   if (thread == 0) {
-    publish();
-    const Bits32 before = atomic_add(a.arrived + sight.head, 1u);
-    const bool last = before + 1 == static_cast<Bits32>(sight.splits);
-    if (last) {
-      notice();
-      a.arrived[sight.head] = 0;
-    }
+    const bool last = announce(a.arrived + sight.head) + 1 == static_cast<Bits32>(sight.splits);
+    if (last) a.arrived[sight.head] = 0;
     correction[0] = last ? 1.0f : 0.0f;
   }
   barrier();
@@ -771,39 +896,63 @@ GPU_INLINE void embed(const DecodeEmbed& p, const DecodeStep& step) {
 
 // ---- the kernel
 
-// Phases are read into shared memory, by turns into two places: the next one before the meeting.
-GPU_INLINE void fetch(const DecodePhase* phase, DecodePhase* to) {
-  static_assert(sizeof(DecodePhase) % 8 == 0 && sizeof(DecodePhase) / 8 <= kDecodeThreads);
+// Phases are read into shared memory ahead of their time: two after the one at hand.
+struct Ticket {
+  Bits64 word;
+  GPU_INLINE void load(const DecodePhase* phase, bool there) {
+    static_assert(sizeof(DecodePhase) % 8 == 0 && sizeof(DecodePhase) / 8 <= kDecodeThreads);
+    const unsigned i = thread_index();
+    if (there && i < sizeof(DecodePhase) / 8) word = reinterpret_cast<const Word*>(phase)[i].at;
+  }
+  GPU_INLINE void store(DecodePhase* to) const {
+    const unsigned i = thread_index();
+    if (i < sizeof(DecodePhase) / 8) reinterpret_cast<Word*>(to)[i].at = word;
+  }
+
+ private:
   struct GPU_MAY_ALIAS Word {
     Bits64 at;
   };
-  const unsigned i = thread_index();
-  if (i < sizeof(DecodePhase) / 8) {
-    reinterpret_cast<Word*>(to)[i] = reinterpret_cast<const Word*>(phase)[i];
-  }
-  barrier();
-}
+};
 
 GPU_KERNEL void decode_step(DecodeStep step) {
   GPU_SHARED Chunk vectors[kDecodeRoom / sizeof(Chunk)];
-  GPU_SHARED float sums[kDecodeParts][kDecodeRows];
-  GPU_SHARED Bits64 phases[2][sizeof(DecodePhase) / 8];
-  const auto place = [&](int i) { return reinterpret_cast<DecodePhase*>(phases[i % 2]); };
-  const Room room{vectors, sums};
-  fetch(step.phases + step.first, place(step.first));
+  GPU_SHARED float sums[kDecodeSums];
+  GPU_SHARED Tile tiles[kDecodeTiles];
+  GPU_SHARED Delivery deliveries[kDecodeSlots];
+  GPU_SHARED Bits64 phases[4][sizeof(DecodePhase) / 8];
+  const auto place = [&](int i) { return reinterpret_cast<DecodePhase*>(phases[i % 4]); };
+  const Room room{vectors, sums, tiles, deliveries, static_cast<Bits8*>(dynamic_shared())};
+  Ticket ticket = {};
+  for (int i = step.first; i < step.first + 2 && i < step.last; ++i) {
+    ticket.load(step.phases + i, true);
+    ticket.store(place(i));
+  }
+  if (thread_index() < kDecodeSlots) deliveries[thread_index()].open();
+  barrier();
+  Bits32 turns = 0;
+  int begun = -1;  // the product whose weights are on their way
   GPU_ROLLED
   for (int i = step.first; i < step.last; ++i) {
     const DecodePhase& phase = *place(i);
+    ticket.load(step.phases + i + 2, i + 2 < step.last);
     if (phase.kind == DecodeKind::Linear) {
-      linear(phase.linear, step, room);
+      if (begun != i) begin(phase.linear, 0, room);
+      linear(phase.linear, step, room, turns);
     } else if (phase.kind == DecodeKind::Attention) {
       attention(phase.attention, step, room);
     } else {
       embed(phase.embed, step);
     }
     if (i + 1 == step.last) break;
-    fetch(step.phases + i + 1, place(i + 1));
-    call_for(*place(i + 1));
+    ticket.store(place(i + 2));
+    barrier();
+    // The next product comes now, or after what is next.
+    const int next = place(i + 1)->kind == DecodeKind::Linear ? i + 1 : i + 2;
+    if (begun != next && next < step.last && place(next)->kind == DecodeKind::Linear) {
+      begin(place(next)->linear, 0, room);
+      begun = next;
+    }
     meet(step, i + 1 - step.first);
   }
 }

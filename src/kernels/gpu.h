@@ -153,14 +153,6 @@ GPU_INLINE Bits64 atomic_swap_if(Bits64* p, Bits64 expected, Bits64 v) {
   return atomicCAS(p, expected, v);
 }
 
-// Between blocks of one launch: what a thread wrote before publish() is there for whoever has read
-// (with peek(), or an atomic operation) what it wrote afterwards, and has then called notice().
-GPU_INLINE void publish() { __threadfence(); }
-GPU_INLINE void notice() { __threadfence(); }
-GPU_INLINE Bits32 peek(const Bits32* p) { return *static_cast<const volatile Bits32*>(p); }
-// Asks for the 128 bytes at p to be brought nearer, to where all blocks find them.
-GPU_INLINE void call_line(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
-
 GPU_INLINE void* dynamic_shared() {
   extern __shared__ __align__(16) unsigned char gpu_dynamic_shared[];
   return gpu_dynamic_shared;
@@ -321,13 +313,6 @@ GPU_INLINE T atomic_swap_if(T* p, T expected, T v) {
   return expected;
 }
 
-GPU_INLINE void publish() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent"); }
-GPU_INLINE void notice() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent"); }
-GPU_INLINE Bits32 peek(const Bits32* p) {
-  return __hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-}
-GPU_INLINE void call_line(const void*) {}  // no such instruction on most of them
-
 extern __attribute__((shared)) Bits64 gpu_dynamic_shared[];
 GPU_INLINE void* dynamic_shared() { return gpu_dynamic_shared; }
 
@@ -441,11 +426,6 @@ template <class T>
 GPU_INLINE T atomic_or(T* p, T v) {
   return __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
 }
-
-GPU_INLINE void publish() {}
-GPU_INLINE void notice() {}
-GPU_INLINE Bits32 peek(const Bits32* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
-GPU_INLINE void call_line(const void*) {}
 
 GPU_INLINE void* dynamic_shared() { return gpu_host_api->dynamic_shared(); }
 

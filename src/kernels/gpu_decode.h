@@ -11,9 +11,12 @@ using float_bits::Bits32;
 using float_bits::Bits8;
 
 inline constexpr int kDecodeThreads = 512;
-inline constexpr int kDecodeParts = 4;        // warps that may share a row, and weights of a phase
-inline constexpr int kDecodeRows = 512;       // rows of a block that are summed up together
-inline constexpr int kDecodeRoom = 38 << 10;  // bytes of shared memory for a phase's vectors
+inline constexpr int kDecodeShares = 4;       // warps that may share a row
+inline constexpr int kDecodeWeights = 3;      // matrices of a phase
+inline constexpr int kDecodeSums = 2048;      // of a block's rows, times the warps that share one
+inline constexpr int kDecodeTiles = 64;       // pieces in which a block takes its rows
+inline constexpr int kDecodeSlots = 8;        // pieces that may be under way
+inline constexpr int kDecodeRoom = 36 << 10;  // bytes of shared memory for a phase's vectors
 inline constexpr int kDecodeWidth = 16 * kDecodeThreads;  // of a vector that is normed
 inline constexpr int kDecodeHeads = 16;                   // query heads that may share a key head
 
@@ -35,18 +38,28 @@ struct DecodeRows {
   int format;
 };
 
+// Neighbouring matrices of one format, whose rows are taken together.
+struct DecodeRun {
+  int first, last;  // matrices
+  int tiles;        // pieces in which a block takes its share
+};
+
 // y = W * input, where the input is x, or the norm of x. With `added` x is first increased by the
 // norm of that, and what comes of it is kept in `kept`, which is not x.
 struct DecodeLinear {
-  DecodeRows part[3];
+  DecodeRows part[kDecodeWeights];
+  DecodeRun run[kDecodeWeights];
   const float* x;
   const float* norm;  // weights, or null: x as it is
   const float* added;
   const float* added_norm;
   float* kept;
-  int parts;  // weights used
-  int k;      // columns of each
-  int warps;  // that share a row
+  int parts, runs;
+  int chunks;      // a block's rows are summed up in so many turns
+  int slots;       // pieces under way in shared memory; 0: rows are read where they are
+  int slot_bytes;  // a multiple of 16
+  int k;           // columns of each matrix
+  int warps;       // that share a row
   float eps;
   DecodeOutput output;  // Gated: part 0 is the gate, part 1 what it lets through
   int is_gelu;

@@ -16,15 +16,16 @@
 #include "kernels/names/norm.h"
 #include "kernels/names/quantized.h"
 #include "kernels/names/reduce.h"
+#include "kernels/names/sample.h"
 #include "kernels/names/sort.h"
 
 namespace tl {
 namespace {
 
 constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
-    "affine",    "binary", "cast",         "conv",         "fill",   "indexing",
-    "quantized", "reduce", "sort",         "ternary",      "unary",  "matmul",
-    "attention", "norm",   "quant_vector", "quant_matrix", "decode", "cache"};
+    "affine",       "binary",       "cast",    "conv",   "fill",   "indexing",  "quantized",
+    "reduce",       "sort",         "ternary", "unary",  "matmul", "attention", "norm",
+    "quant_vector", "quant_matrix", "decode",  "sample", "cache"};
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
@@ -58,6 +59,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kQuantVectorViews;
     case ModuleId::Reduce:
       return kernels::kReduceViews;
+    case ModuleId::Sample:
+      return kernels::kSampleViews;
     case ModuleId::Sort:
       return kernels::kSortViews;
     case ModuleId::Ternary:

@@ -29,6 +29,13 @@ bool can_launch_together(const Device& device) noexcept {
          device.context().table().launch_together != nullptr;
 }
 
+bool allow_shared_bytes(const Device& device, const Function& function, std::uint32_t bytes) {
+  Context& context = device.context();
+  if (context.table().allow_shared == nullptr) return false;
+  const CurrentContext current(context);
+  return context.table().allow_shared(function.native(), bytes) == driver::kSuccess;
+}
+
 void launch_raw(const Function& function, const Stream& stream, const LaunchShape& shape,
                 void** arguments) {
   const auto& grid = shape.grid.values;

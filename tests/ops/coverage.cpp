@@ -1,6 +1,6 @@
-// After all tests of ops (or quant): was every kernel of theirs that the host can ask for asked
-// for? A kernel that no test reaches would be seen by nobody on any rung. After some of the tests
-// the kernels are counted and nothing is asked of them.
+// After all tests of ops (or quant, or sampling): was every kernel of theirs that the host can ask
+// for asked for? A kernel that no test reaches would be seen by nobody on any rung. After some of
+// the tests the kernels are counted and nothing is asked of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,15 +26,32 @@ bool only_in_kernel_tests(std::string_view kernel) {
   return false;
 }
 
-// The kernels of quantised tensors have a test program of their own, which has this file too.
+// The kernels of quantised tensors, of sampling and of decoders have test programs of their own,
+// which have this file too.
+enum class Program { Ops, Quantised, Sampling, Decoding };
 #if defined(TL_QUANTISED_KERNELS)
-constexpr bool kQuantised = true;
+constexpr Program kProgram = Program::Quantised;
+#elif defined(TL_SAMPLING_KERNELS)
+constexpr Program kProgram = Program::Sampling;
+#elif defined(TL_DECODING_KERNELS)
+constexpr Program kProgram = Program::Decoding;
 #else
-constexpr bool kQuantised = false;
+constexpr Program kProgram = Program::Ops;
 #endif
-constexpr bool is_quantised(ModuleId module) {
-  return module == ModuleId::Quantized || module == ModuleId::QuantVector ||
-         module == ModuleId::QuantMatrix;
+constexpr Program program_of(ModuleId module) {
+  switch (module) {
+    case ModuleId::Quantized:
+    case ModuleId::QuantVector:
+    case ModuleId::QuantMatrix:
+      return Program::Quantised;
+    case ModuleId::Sample:
+      return Program::Sampling;
+    case ModuleId::Decode:
+    case ModuleId::Cache:
+      return Program::Decoding;
+    default:
+      return Program::Ops;
+  }
 }
 
 class KernelCoverage : public testing::Environment {
@@ -62,7 +79,7 @@ class KernelCoverage : public testing::Environment {
     if (file != nullptr) report.open(file, std::ios::app);
     for (int m = 0; m < kModuleCount; ++m) {
       const ModuleSpec& module = module_spec(static_cast<ModuleId>(m));
-      if (module.kernels.empty() || is_quantised(static_cast<ModuleId>(m)) != kQuantised) continue;
+      if (module.kernels.empty() || program_of(static_cast<ModuleId>(m)) != kProgram) continue;
       const auto used = device.modules().used(module);
       for (const std::string_view kernel : module.kernels) {
         if (all && std::find(used.begin(), used.end(), kernel) == used.end() &&

@@ -37,6 +37,10 @@ struct LaunchShape {
 
 bool can_launch_together(const Device& device) noexcept;
 
+// Lets a function be launched with that much dynamic shared memory, where it is more than every
+// function has. False where the device has no more to give.
+bool allow_shared_bytes(const Device& device, const Function& function, std::uint32_t bytes);
+
 // Blocks of `threads` for `elements`, at most `most`: kernels loop over what is left.
 LaunchSize grid_for(std::uint64_t elements, std::uint32_t threads, std::uint32_t most = 1U << 20);
 

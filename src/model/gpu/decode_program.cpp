@@ -50,7 +50,7 @@ int sharing_of(const Device& device, std::int64_t rows, std::int64_t k, bool hal
   const std::int64_t own = divide_up(rows, blocks);
   int best = 1;
   std::int64_t least = -1;
-  for (int sharing = 1; sharing <= kernels::kDecodeParts; sharing *= 2) {
+  for (int sharing = 1; sharing <= kernels::kDecodeShares; sharing *= 2) {
     const std::int64_t steps = divide_up(pieces, sharing * width) * divide_up(own, warps / sharing);
     if (least < 0 || steps < least) {
       least = steps;
@@ -58,6 +58,20 @@ int sharing_of(const Device& device, std::int64_t rows, std::int64_t k, bool hal
     }
   }
   return best;
+}
+
+// Shared memory that a block can have for weights on their way, beside what it always has. The
+// kernel uses it where memory can be brought by the device itself.
+std::uint32_t ring_of(const Device& device) {
+  constexpr std::uint64_t kStatic = 49 << 10, kMost = 172 << 10, kLeast = 32 << 10;
+  const DeviceProperties& properties = device.properties();
+  if (!device.is_cuda() || properties.major < 9 || properties.warp_width != 32) return 0;
+  const std::uint64_t limit = properties.shared_memory_per_block_optin;
+  if (limit < kStatic + kLeast) return 0;
+  const auto bytes = static_cast<std::uint32_t>(std::min(kMost, limit - kStatic) / 1024 * 1024);
+  const KernelId id = decode_kernel();
+  const Function& function = device.modules().function(module_spec(id.module), id.index);
+  return allow_shared_bytes(device, function, bytes) ? bytes : 0;
 }
 
 }  // namespace
@@ -68,6 +82,7 @@ DecodeProgram::DecodeProgram(const arch::DecoderModel& model, const KvShape& sha
       device_(model.embedding.device()),
       blocks_(static_cast<std::uint32_t>(std::max(1, device_.properties().multiprocessors))),
       order_(can_launch_together(device_) ? DecodeOrder::Meetings : DecodeOrder::Launches),
+      ring_bytes_(ring_of(device_)),
       tables_(model.config.ropes.size()) {}
 
 std::unique_ptr<DecodeProgram> DecodeProgram::make(const arch::DecoderModel& model,
@@ -107,11 +122,61 @@ bool DecodeProgram::add_linear(DecodeLinear linear, std::initializer_list<Destin
   if ((halves && bytes) || needed > kernels::kDecodeRoom || linear.k % 32 != 0) return false;
   linear.halves = halves ? 1 : 0;
   linear.warps = sharing_of(device_, rows, linear.k, halves, blocks_);
+  cut(linear);
   DecodePhase phase{};
   phase.kind = DecodeKind::Linear;
   phase.linear = linear;
   phases_.push_back(phase);
   return true;
+}
+
+// In how many turns a block sums up its rows, and in which pieces it takes them.
+void DecodeProgram::cut(DecodeLinear& linear) const {
+  linear.runs = 0;
+  for (int w = 0; w < linear.parts; ++w) {
+    if (w > 0 && linear.part[w].format == linear.part[w - 1].format) {
+      linear.run[linear.runs - 1].last = w + 1;
+    } else {
+      linear.run[linear.runs++] = {w, w + 1, 1};
+    }
+  }
+  const std::int64_t each = kernels::kDecodeSums / (linear.warps * linear.parts);
+  linear.chunks = 1;
+  bool whole = true;  // rows begin at multiples of 16 bytes
+  for (int w = 0; w < linear.parts; ++w) {
+    const kernels::DecodeRows& part = linear.part[w];
+    const std::int64_t own = divide_up(part.rows, blocks_);
+    linear.chunks = std::max(linear.chunks, static_cast<int>(divide_up(own, each)));
+    whole = whole && part.row_bytes % 16 == 0 &&
+            reinterpret_cast<std::uintptr_t>(part.weight) % 16 == 0;
+  }
+  linear.slots = 0;
+  linear.slot_bytes = 0;
+  if (ring_bytes_ == 0 || !whole) return;
+  constexpr int kTiles = kernels::kDecodeTiles / kernels::kDecodeWeights;  // of a run
+  const std::int64_t wanted = ring_bytes_ / 4;
+  std::int64_t largest = 0;
+  for (int r = 0; r < linear.runs; ++r) {
+    kernels::DecodeRun& run = linear.run[r];
+    std::int64_t bytes = 0;
+    for (run.tiles = 1; run.tiles <= kTiles; ++run.tiles) {
+      bytes = 0;
+      for (int w = run.first; w < run.last; ++w) {
+        const std::int64_t own = divide_up(divide_up(linear.part[w].rows, blocks_), linear.chunks);
+        bytes += divide_up(own, run.tiles) * linear.part[w].row_bytes;
+      }
+      if (bytes <= wanted) break;
+    }
+    run.tiles = std::min(run.tiles, kTiles);
+    largest = std::max(largest, bytes);
+  }
+  const std::int64_t slots = std::min<std::int64_t>(kernels::kDecodeSlots, ring_bytes_ / largest);
+  if (slots >= 2) {
+    linear.slots = static_cast<int>(slots);
+    linear.slot_bytes = static_cast<int>(largest);
+    return;
+  }
+  for (int r = 0; r < linear.runs; ++r) linear.run[r].tiles = 1;
 }
 
 void DecodeProgram::add_attention(std::int64_t layer) {
@@ -147,8 +212,8 @@ bool DecodeProgram::add_phases() {
   const DecoderConfig& config = model_.config;
   const std::int64_t group = config.heads / config.kv_heads;
   const std::int64_t attention_floats =
-      group * (config.key_size + config.value_size + KvCache::kBlockPositions + 3) +
-      config.key_size;
+      group * (config.key_size + config.value_size + 3) + 4 * KvCache::kBlockPositions +
+      config.key_size + kernels::kDecodeThreads / device_.warp_width() * config.value_size;
   const int embedding_format = format_of_rows(model_.embedding);
   if (group > kernels::kDecodeHeads || attention_floats * 4 > kernels::kDecodeRoom ||
       embedding_format == kNoFormat || config.width % 32 != 0 ||
@@ -285,7 +350,8 @@ Tensor DecodeProgram::step(const Tensor& token, KvCache& cache, model::RopeTable
                            .fault_tag = fault_tag("forward"),
                            .first = 0,
                            .last = count};
-  LaunchShape shape{.grid = {blocks_}, .block = {kernels::kDecodeThreads}};
+  LaunchShape shape{
+      .grid = {blocks_}, .block = {kernels::kDecodeThreads}, .shared_bytes = ring_bytes_};
   if (order_ == DecodeOrder::Meetings) {
     shape.together = true;
     run(device_, decode_kernel(), shape, step);

@@ -44,6 +44,7 @@ class DecodeProgram {
   DecodeProgram(const arch::DecoderModel& model, const KvShape& shape);
   bool add_phases();
   bool add_linear(kernels::DecodeLinear linear, std::initializer_list<Destination> weights);
+  void cut(kernels::DecodeLinear& linear) const;
   void add_attention(std::int64_t layer);
   float* room(std::int64_t count);
   void refresh(std::int64_t positions, model::RopeTables& ropes);
@@ -53,6 +54,7 @@ class DecodeProgram {
   Device device_;
   std::uint32_t blocks_;
   DecodeOrder order_;
+  std::uint32_t ring_bytes_ = 0;  // shared memory for weights on their way; 0: none
   std::vector<kernels::DecodePhase> phases_;
   std::vector<std::size_t> attentions_;  // places of the layers' attention in phases_
   Tensor room_;                          // vectors between phases

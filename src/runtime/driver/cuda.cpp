@@ -40,6 +40,7 @@ struct Raw {
   Status (*launch_together)(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                             unsigned by, unsigned bz, unsigned shared, Handle stream,
                             void** arguments);
+  Status (*function_attribute)(Handle function, int attribute, int value);
   Status (*peer_copy)(void* to, Handle to_context, const void* from, Handle from_context,
                       std::size_t bytes, Handle stream);
   Status (*error_name)(Status status, const char** text);
@@ -142,6 +143,10 @@ Status launch(Handle function, Dim3 grid, Dim3 block, unsigned shared_bytes, Han
   return raw.launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes,
                     stream, arguments, nullptr);
 }
+Status allow_shared(Handle function, unsigned bytes) {
+  constexpr int kMaxDynamicShared = 8;
+  return raw.function_attribute(function, kMaxDynamicShared, static_cast<int>(bytes));
+}
 Status launch_together(Handle function, Dim3 grid, Dim3 block, unsigned shared_bytes, Handle stream,
                        void** arguments) {
   return raw.launch_together(function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
@@ -190,6 +195,7 @@ Found<Table> open_cuda() {
       .need(raw.module_load, "cuModuleLoadDataEx")
       .need(raw.launch, "cuLaunchKernel")
       .want(raw.launch_together, "cuLaunchCooperativeKernel")
+      .want(raw.function_attribute, "cuFuncSetAttribute")
       .want(raw.peer_copy, "cuMemcpyPeerAsync")
       .want(raw.error_name, "cuGetErrorName")
       .want(raw.error_string, "cuGetErrorString");
@@ -238,6 +244,7 @@ Found<Table> open_cuda() {
   table.load_module = load_module;
   table.launch = launch;
   if (raw.launch_together != nullptr) table.launch_together = launch_together;
+  if (raw.function_attribute != nullptr) table.allow_shared = allow_shared;
   table.copy_peer = raw.peer_copy;
   table.error_text = error_text;
 

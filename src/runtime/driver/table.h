@@ -95,6 +95,8 @@ struct Table {
   // A launch whose blocks are all resident at once, so that they may wait for each other.
   Status (*launch_together)(Handle function, Dim3 grid, Dim3 block, unsigned shared_bytes,
                             Handle stream, void** arguments) = nullptr;
+  // Lets a function be launched with more dynamic shared memory than usual.
+  Status (*allow_shared)(Handle function, unsigned bytes) = nullptr;
   Status (*copy_peer)(void* to, Handle to_context, const void* from, Handle from_context,
                       std::size_t bytes, Handle stream) = nullptr;
   Status (*allocate_async)(void** address, std::size_t bytes, Handle stream) = nullptr;

@@ -1,0 +1,105 @@
+// Blocks of one launch that work together: counters that order what they write and read, and whole
+// pieces of memory brought to shared memory while a block does something else. With gpu.h and
+// gpu_mma.h the only place where the vendors are told apart.
+//
+// What a thread, and those it met at a barrier before, wrote ahead of announce() is there for
+// whoever has read with observe() what announce() made of the counter.
+#pragma once
+
+#include "gpu.h"
+
+#if defined(GPU_NVIDIA)
+// Adds 1 and gives what there was.
+GPU_INLINE Bits32 announce(Bits32* counter) {
+  Bits32 before;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+               : "=r"(before)
+               : "l"(counter)
+               : "memory");
+  return before;
+}
+GPU_INLINE Bits32 observe(const Bits32* counter) {
+  Bits32 value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+  return value;
+}
+#elif defined(GPU_AMD)
+GPU_INLINE Bits32 announce(Bits32* counter) {
+  return __hip_atomic_fetch_add(counter, 1u, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+}
+GPU_INLINE Bits32 observe(const Bits32* counter) {
+  return __hip_atomic_load(counter, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
+}
+#else
+GPU_INLINE Bits32 announce(Bits32* counter) {
+  return __atomic_fetch_add(counter, 1u, __ATOMIC_ACQ_REL);
+}
+GPU_INLINE Bits32 observe(const Bits32* counter) {
+  return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+}
+#endif
+
+// ---- pieces of memory, brought by the device itself
+//
+// A Delivery lies in shared memory. One thread calls open() once, before a barrier. Then, by turns:
+// one thread calls expect() with the bytes of some pieces and bring() for each of them (addresses
+// and sizes are multiples of 16), and all threads that read them call wait(), whose argument is 0
+// the first time and then 1 and 0 by turns. What was brought may be overwritten by the next pieces
+// after a barrier. Where the hardware cannot do it (kDelivers is false) nothing of this is there.
+
+#if defined(GPU_NVIDIA) && __CUDA_ARCH__ >= 900
+inline constexpr bool kDelivers = true;
+struct Delivery {
+  Bits64 word;
+  GPU_INLINE unsigned at() { return static_cast<unsigned>(__cvta_generic_to_shared(&word)); }
+  GPU_INLINE void open() {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at()) : "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  }
+  GPU_INLINE void expect(unsigned bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at()), "r"(bytes)
+                 : "memory");
+  }
+  GPU_INLINE void bring(void* shared, const void* global, unsigned bytes) {
+    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(to),
+        "l"(global), "r"(bytes), "r"(at())
+        : "memory");
+  }
+  GPU_INLINE void wait(unsigned turn) {
+    unsigned done = 0;
+    while (done == 0) {
+      asm volatile(
+          "{ .reg .pred there; mbarrier.try_wait.parity.shared::cta.b64 there, [%1], %2; "
+          "selp.u32 %0, 1, 0, there; }"
+          : "=r"(done)
+          : "r"(at()), "r"(turn)
+          : "memory");
+    }
+  }
+};
+#elif defined(GPU_SIMULATED)
+inline constexpr bool kDelivers = kWarp == 32;  // so that both ways are run
+struct Delivery {
+  Bits64 word;  // turns that were begun
+  GPU_INLINE void open() { word = 0; }
+  GPU_INLINE void expect(unsigned) { ++word; }
+  GPU_INLINE void bring(void* shared, const void* global, unsigned bytes) {
+    __builtin_memcpy(shared, global, bytes);
+  }
+  GPU_INLINE void wait(unsigned turn) {
+    if (word % 2 == turn) __builtin_trap();  // would wait for ever
+  }
+};
+#else
+inline constexpr bool kDelivers = false;
+struct Delivery {
+  Bits64 word;
+  GPU_INLINE void open() {}
+  GPU_INLINE void expect(unsigned) {}
+  GPU_INLINE void bring(void*, const void*, unsigned) {}
+  GPU_INLINE void wait(unsigned) {}
+};
+#endif
