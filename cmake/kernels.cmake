@@ -14,6 +14,7 @@ set(TL_KERNEL_MODULES
     affine
     attention
     binary
+    cache
     cast
     conv
     decode
@@ -37,6 +38,7 @@ set(TL_KERNEL_HEADERS
     functors.h
     gpu.h
     gpu_args.h
+    gpu_cache.h
     gpu_conv.h
     gpu_decode.h
     gpu_elementwise.h

@@ -13,6 +13,12 @@
 //
 // The simulated GPU has the same by way of shuffles. kThere says whether a target has matrix units;
 // where not, add() is missing.
+//
+// Where kTurnsColumns is true, turn_columns() reads what is a column of the right tile from rows in
+// shared memory: lane l says where eight neighbours of a row lie (16 bytes, aligned), as row l % 8
+// of square l / 8, and gets of each of the four squares the elements of column l / 4 in rows
+// 2 (l % 4) and the next. Two squares below each other so are a run, in the order in which a lane's
+// sums of two products side by side lie.
 #pragma once
 
 #include "gpu.h"
@@ -54,6 +60,18 @@ GPU_INLINE Bits32 pair_add(Bits32 a, Bits32 b) {
 }
 GPU_INLINE Bits32 pair_fma(Bits32 a, Bits32 b, Bits32 c) {
   return pair_of([&](int s) { return half_at(a, s) * half_at(b, s) + half_at(c, s); });
+}
+#endif
+// Two floats as halves.
+#if defined(GPU_NVIDIA) && __CUDA_ARCH__ >= 800
+GPU_INLINE Bits32 pair_from(float low, float high) {
+  Bits32 pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+#else
+GPU_INLINE Bits32 pair_from(float low, float high) {
+  return float_to_f16(low) | static_cast<Bits32>(float_to_f16(high)) << 16;
 }
 #endif
 GPU_INLINE Bits32 pair_both(float x) {
@@ -135,7 +153,7 @@ GPU_INLINE void copies_wait() {}
 
 // A half of the warp holds all 16 (gfx11: both halves the same), or half of them each (gfx12).
 struct MatrixUnit {
-  static constexpr bool kThere = true;
+  static constexpr bool kThere = true, kTurnsColumns = false;
 #if defined(__GFX12__)
   static constexpr int kDeep = 2;
 #else
@@ -202,6 +220,28 @@ struct MatrixUnit {
   GPU_INLINE static int sum_column(int i) {
     return kWarp == 32 ? static_cast<int>(lane() % 4) * 2 + i % 2 : static_cast<int>(lane() % 16);
   }
+#if defined(GPU_NVIDIA)
+  static constexpr bool kTurnsColumns = true;
+  GPU_INLINE static void turn_columns(Bits32 (&to)[4], const Half* row) {
+    const auto from = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(from)
+                 : "memory");
+  }
+#elif defined(GPU_AMD)
+  static constexpr bool kTurnsColumns = false;
+#else
+  static constexpr bool kTurnsColumns = kWarp == 32;
+  GPU_INLINE static void turn_columns(Bits32 (&to)[4], const Half* row) {
+    for (unsigned square = 0; square < 4; ++square) {
+      const unsigned source = square * 8 + lane() % 4 * 2;
+      const Half* low = shuffle(row, source);
+      const Half* high = shuffle(row, source + 1);
+      to[square] = low[lane() / 4].raw | static_cast<Bits32>(high[lane() / 4].raw) << 16;
+    }
+  }
+#endif
 #if defined(GPU_NVIDIA) && __CUDA_ARCH__ >= 800
   static constexpr bool kThere = true;
   // a: the two words of row(0), then those of row(1)

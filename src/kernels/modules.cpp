@@ -5,6 +5,7 @@
 
 #include "kernels/embedded.h"
 #include "kernels/names/attention.h"
+#include "kernels/names/cache.h"
 #include "kernels/names/cast.h"
 #include "kernels/names/conv.h"
 #include "kernels/names/decode.h"
@@ -22,9 +23,9 @@ namespace tl {
 namespace {
 
 constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
-    "affine",    "binary", "cast",         "conv",         "fill",   "indexing",
-    "quantized", "reduce", "sort",         "ternary",      "unary",  "matmul",
-    "attention", "norm",   "quant_vector", "quant_matrix", "decode", "sample"};
+    "affine",       "binary",       "cast",    "conv",   "fill",   "indexing",  "quantized",
+    "reduce",       "sort",         "ternary", "unary",  "matmul", "attention", "norm",
+    "quant_vector", "quant_matrix", "decode",  "sample", "cache"};
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
@@ -34,6 +35,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kAttentionViews;
     case ModuleId::Binary:
       return kernels::kBinaryViews;
+    case ModuleId::Cache:
+      return kernels::kCacheViews;
     case ModuleId::Cast:
       return kernels::kCastViews;
     case ModuleId::Conv:

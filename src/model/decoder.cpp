@@ -1,12 +1,14 @@
 #include "tl/model/decoder.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "model/arch/arch.h"
 #include "model/cached_attention.h"
+#include "model/gpu/cached_attention.h"
 #include "model/gpu/decode_program.h"
 #include "model/rope_tables.h"
 #include "tl/base/error.h"
@@ -53,6 +55,7 @@ struct Batch {
   std::vector<model::SequenceRows> sequences;
   std::vector<std::int64_t> logit_rows;  // of this batch
   std::int64_t positions = 0;            // of the longest sequence
+  std::optional<gpu::AttentionBatch> on_gpu;
 };
 
 }  // namespace
@@ -105,7 +108,11 @@ Tensor DecoderState::attend(std::int64_t index, const Batch& batch, const Tensor
                                 .sines = &table.sines};
   Tensor out =
       Tensor::uninitialized({batch.count, config.heads * config.value_size}, DType::F32, device);
-  cpu::cached_attention(cache, batch.sequences, q, k, v, out);
+  if (batch.on_gpu) {
+    gpu::cached_attention(cache, *batch.on_gpu, q, k, v, out);
+  } else {
+    cpu::cached_attention(cache, batch.sequences, q, k, v, out);
+  }
   return apply(layer.output, out);
 }
 
@@ -213,6 +220,7 @@ Tensor Decoder::forward(std::span<const SequencePart> parts, const Tensor& token
     Batch batch;
     const auto flush = [&] {
       if (batch.count == 0) return;
+      if (state.device.is_gpu()) batch.on_gpu.emplace(config(), batch.sequences, state.device);
       Tensor result = state.run(batch, tokens);
       if (result.rank() == 2) logits.push_back(std::move(result));
       const std::int64_t next = batch.first + batch.count;

@@ -26,13 +26,15 @@ bool only_in_kernel_tests(std::string_view kernel) {
   return false;
 }
 
-// The kernels of quantised tensors and of sampling have test programs of their own, which have this
-// file too.
-enum class Program { Ops, Quantised, Sampling };
+// The kernels of quantised tensors, of sampling and of decoders have test programs of their own,
+// which have this file too.
+enum class Program { Ops, Quantised, Sampling, Decoding };
 #if defined(TL_QUANTISED_KERNELS)
 constexpr Program kProgram = Program::Quantised;
 #elif defined(TL_SAMPLING_KERNELS)
 constexpr Program kProgram = Program::Sampling;
+#elif defined(TL_DECODING_KERNELS)
+constexpr Program kProgram = Program::Decoding;
 #else
 constexpr Program kProgram = Program::Ops;
 #endif
@@ -44,6 +46,9 @@ constexpr Program program_of(ModuleId module) {
       return Program::Quantised;
     case ModuleId::Sample:
       return Program::Sampling;
+    case ModuleId::Decode:
+    case ModuleId::Cache:
+      return Program::Decoding;
     default:
       return Program::Ops;
   }

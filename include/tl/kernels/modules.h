@@ -33,10 +33,11 @@ enum class ModuleId : std::uint8_t {
   QuantVector,
   QuantMatrix,
   Decode,
-  Sample
+  Sample,
+  Cache
 };
 
-inline constexpr int kModuleCount = 18;
+inline constexpr int kModuleCount = 19;
 
 // "cast": the module's source is src/kernels/cast.cu and its image cast.<architecture>.
 std::string_view name(ModuleId module);
