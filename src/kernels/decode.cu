@@ -125,7 +125,13 @@ GPU_INLINE void begin(const DecodeLinear& p, int chunk, int first_thread, const 
 GPU_INLINE void meet(const DecodeStep& step, int times, const DecodeLinear* next,
                      const Room& room) {
   barrier();
-  if (next != nullptr) begin(*next, 0, static_cast<int>(kWarp), room);
+  if (next != nullptr) {
+    begin(*next, 0, static_cast<int>(kWarp), room);
+    // A norm's weights are read once for each token, and by then are far away.
+    constexpr int kLine = 32;  // floats
+    const int line = static_cast<int>(thread_index() - kBlockThreads / 2) * kLine;
+    if (next->norm != nullptr && line >= 0 && line < next->k) call_line(next->norm + line);
+  }
   if (thread_index() == 0) {
     const Bits32 all = step.met_before + static_cast<Bits32>(times) * block_count();
     announce(step.met);
@@ -763,24 +769,27 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
   }
 }
 
+// Positions are below 2^31.
 GPU_INLINE void attention(const DecodeAttention& a, const DecodeStep& step, const Room& room) {
-  constexpr Index kGrain = 32;  // keys worth a block
-  const Index end = step.position + 1;
-  const Index begin = a.window != 0 && end > a.window ? end - a.window : 0;
-  const Index grains = (end - begin + kGrain - 1) / kGrain;
-  Index splits = block_count() / static_cast<unsigned>(a.kv_heads);
-  if (splits > grains) splits = grains;
-  if (splits < 1) splits = 1;
-  const Index each = (grains + splits - 1) / splits;
-  splits = (grains + each - 1) / each;
+  constexpr unsigned kGrain = 32;  // keys worth a block
+  const auto end = static_cast<unsigned>(step.position) + 1;
+  const auto window = static_cast<unsigned>(a.window);
+  const unsigned begin = window != 0 && end > window ? end - window : 0;
+  const unsigned grains = (end - begin + kGrain - 1) / kGrain;
+  const unsigned most =
+      a.splits < static_cast<int>(grains) ? static_cast<unsigned>(a.splits) : grains;
+  const unsigned each = (grains + most - 1) / most;
+  const unsigned splits = (grains + each - 1) / each;
+  const unsigned items = splits * static_cast<unsigned>(a.kv_heads);
   GPU_ROLLED
-  for (Index item = block_index(); item < splits * a.kv_heads; item += block_count()) {
+  for (unsigned item = block_index(); item < items; item += block_count()) {
     Sight sight;
     sight.head = static_cast<int>(item / splits);
     sight.split = static_cast<int>(item % splits);
     sight.splits = static_cast<int>(splits);
-    sight.begin = begin + sight.split * each * kGrain;
-    const Index last = sight.begin + each * kGrain;
+    const unsigned first = begin + static_cast<unsigned>(sight.split) * each * kGrain;
+    const unsigned last = first + each * kGrain;
+    sight.begin = first;
     sight.end = last < end ? last : end;
     switch (a.kv_type) {
       case kDecodeKvF16:

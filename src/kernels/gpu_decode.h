@@ -88,6 +88,7 @@ struct DecodeAttention {
   Index window;  // 0: none
   int kv_type;
   int heads, kv_heads;
+  int splits;  // parts at most in which a head's keys are taken
   int key_size, value_size;
   int rope_size;
   int rope_halves;

@@ -81,7 +81,7 @@ struct DecoderState {
   std::unique_ptr<gpu::DecodeProgram> program;  // for one token at a time, where there is one
 
  private:
-  Tensor attend(std::int64_t layer, const Batch& batch, const Tensor& x) const;
+  Tensor attend(std::int64_t index, const Batch& batch, const Tensor& x) const;
   Tensor feed_forward(const arch::DecoderLayer& layer, const Tensor& x) const;
   Tensor per_head(const Tensor& x, const std::optional<Tensor>& weight, std::int64_t heads) const;
 };

@@ -228,6 +228,16 @@ Tensor linear(const Tensor& x, const QTensor& weight) {
       return to_dtype(out, x.dtype());
     }
   }
+  if ((weight.type() == QType::F16 || weight.type() == QType::BF16) && x.device().is_gpu() &&
+      x.dtype() == DType::F32 && k > 0 && n > 0 && x.count() > 0) {
+    const std::int64_t m = x.count() / k;
+    Tensor out = Tensor::uninitialized({m, n}, DType::F32, x.device());
+    const DType stored = weight.type() == QType::F16 ? DType::F16 : DType::BF16;
+    if (gpu::plain_product(stored, weight.memory(), {n, k, m}, reshape(contiguous(x), {m, k}),
+                           out)) {
+      return reshape(out, shape);
+    }
+  }
   // Decoded in pieces that a cache may hold, so that no whole matrix ever is.
   constexpr std::int64_t kPiece = 1 << 22;
   const DType decoded =

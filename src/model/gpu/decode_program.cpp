@@ -205,6 +205,7 @@ void DecodeProgram::add_attention(std::int64_t layer) {
   a.kv_type = static_cast<int>(shape_.type);
   a.heads = static_cast<int>(config.heads);
   a.kv_heads = static_cast<int>(config.kv_heads);
+  a.splits = static_cast<int>(std::max<std::int64_t>(1, blocks_ / config.kv_heads));
   a.key_size = static_cast<int>(config.key_size);
   a.value_size = static_cast<int>(config.value_size);
   a.rope_size = static_cast<int>(config.rope_size);

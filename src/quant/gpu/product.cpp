@@ -7,8 +7,10 @@
 #include "kernels/gpu_quant.h"
 #include "ops/gpu/launcher.h"
 #include "quant/gpu/blocks.h"
+#include "runtime/blas.h"
 #include "tl/base/error.h"
 #include "tl/kernels/quantized.h"
+#include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
 
 namespace tl::gpu {
@@ -109,18 +111,27 @@ void decoded_product(QType type, const RawMemory& blocks, const QuantProduct& p,
       from, wide.read<float>(stream), y.write(stream), p);
 }
 
+// Rows of x as f16 with `step` elements from one to the next, and what each is to be multiplied by.
+struct Halves {
+  Tensor rows, scales;
+};
+Halves halve(QuantProduct& p, const Tensor& x, std::int64_t step) {
+  const Device device = x.device();
+  const Stream& stream = device.stream();
+  p.x_row = round_up(p.k, step);
+  Halves halves{Tensor::uninitialized({p.m, p.x_row}, DType::F16, device),
+                Tensor::uninitialized({p.m, 1}, DType::F32, device)};
+  run(device, halve_kernel(x.dtype()),
+      {.grid = {static_cast<std::uint64_t>(p.m)}, .block = {kernels::kQuantVectorThreads}},
+      x.read(stream), halves.rows.write(stream), halves.scales.write<float>(stream), p);
+  return halves;
+}
+
 void matrix_product(bool wide, QType type, const RawMemory& blocks, QuantProduct p, const Tensor& x,
                     Tensor& y) {
   const Device device = y.device();
   const Stream& stream = device.stream();
-  p.x_row = round_up(p.k, kernels::kQuantDeep);
-  Tensor halves = Tensor::uninitialized({p.m, p.x_row}, DType::F16, device);
-  Tensor scales = Tensor::uninitialized({p.m}, DType::F32, device);
-  std::byte* to = halves.write(stream);
-  auto* with = scales.write<float>(stream);
-  run(device, halve_kernel(x.dtype()),
-      {.grid = {static_cast<std::uint64_t>(p.m)}, .block = {kernels::kQuantVectorThreads}},
-      x.read(stream), to, with, p);
+  const Halves halves = halve(p, x, kernels::kQuantDeep);
   const kernels::QuantTile tile = wide ? kernels::kQuantWide : kernels::kQuantNarrow;
   const auto tiles = static_cast<std::uint64_t>(round_up(p.n, tile.rows) / tile.rows *
                                                 (round_up(p.m, tile.tokens) / tile.tokens));
@@ -128,8 +139,8 @@ void matrix_product(bool wide, QType type, const RawMemory& blocks, QuantProduct
   const auto threads =
       std::uint64_t{kernels::kQuantMatrixWarps} * static_cast<std::uint64_t>(device.warp_width());
   run(device, matrix_kernel(wide, place_in(kernels::kProductFormats, type)),
-      {.grid = {tiles}, .block = {threads}}, from, static_cast<const std::byte*>(to),
-      static_cast<const float*>(with), y.write(stream), p);
+      {.grid = {tiles}, .block = {threads}}, from, halves.rows.read(stream),
+      halves.scales.read<float>(stream), y.write(stream), p);
 }
 
 }  // namespace
@@ -171,6 +182,46 @@ void product(ProductPath path, QType type, const RawMemory& blocks, const Produc
     case ProductPath::Wide:
       return matrix_product(true, type, blocks, p, x, y);
   }
+}
+
+bool plain_product(DType stored, const RawMemory& weight, const ProductShape& shape,
+                   const Tensor& x, Tensor& y) {
+  const Device device = y.device();
+  Blas* blas = Blas::of(device);
+  if (blas == nullptr) return false;
+  const Stream& stream = device.stream();
+  QuantProduct p = {};
+  p.n = shape.n;
+  p.k = shape.k;
+  p.m = shape.m;
+  Halves halves;
+  if (stored == DType::F16) {
+    halves = halve(p, x, 8);
+  } else {
+    halves.rows = to_dtype(x, stored);
+    p.x_row = p.k;
+  }
+  // Row-major y is the library's column-major y', and y' = w'' * x'.
+  const driver::BlasForm form{.in = stored,
+                              .out = DType::F32,
+                              .transpose_a = true,
+                              .align_a = 16,
+                              .align_b = 16,
+                              .align_c = 16,
+                              .m = p.n,
+                              .n = p.m,
+                              .k = p.k,
+                              .lda = p.k,
+                              .ldb = p.x_row,
+                              .ldc = p.n};
+  const driver::BlasOperands at{
+      .a = weight.data(stream), .b = halves.rows.read(stream), .c = y.write(stream)};
+  if (reinterpret_cast<std::uintptr_t>(at.a) % 16 != 0 || p.k % 8 != 0 || p.n % 4 != 0 ||
+      !blas->multiply(device, form, at)) {
+    return false;
+  }
+  if (stored == DType::F16) y = mul(y, halves.scales);
+  return true;
 }
 
 }  // namespace tl::gpu

@@ -32,4 +32,10 @@ std::optional<ProductPath> product_path(const Device& device, QType type, const 
 void product(ProductPath path, QType type, const RawMemory& blocks, const ProductShape& shape,
              const Tensor& x, Tensor& y);
 
+// x (m, k) in f32 times a weight of f16 or bf16, by the vendor's library: x becomes what the weight
+// is (f16 after a power of two brought its rows to where f16 is good), sums are f32. False, with
+// nothing done, where there is no library or it refuses; `y` is (m, n) of f32.
+bool plain_product(DType stored, const RawMemory& weight, const ProductShape& shape,
+                   const Tensor& x, Tensor& y);
+
 }  // namespace tl::gpu
