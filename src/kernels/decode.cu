@@ -127,10 +127,16 @@ GPU_INLINE void meet(const DecodeStep& step, int times, const DecodeLinear* next
   barrier();
   if (next != nullptr) {
     begin(*next, 0, static_cast<int>(kWarp), room);
-    // A norm's weights are read once for each token, and by then are far away.
-    constexpr int kLine = 32;  // floats
-    const int line = static_cast<int>(thread_index() - kBlockThreads / 2) * kLine;
-    if (next->norm != nullptr && line >= 0 && line < next->k) call_line(next->norm + line);
+    // A norm's weights are read once for each token, and by then are far away. Each block calls for
+    // some: all of them for all would be in each other's way.
+    constexpr unsigned kLine = 32;  // floats
+    if (next->norm != nullptr && thread_index() == kBlockThreads / 2) {
+      GPU_ROLLED
+      for (unsigned at = block_index() * kLine; at < static_cast<unsigned>(next->k);
+           at += block_count() * kLine) {
+        call_line(next->norm + at);
+      }
+    }
   }
   if (thread_index() == 0) {
     const Bits32 all = step.met_before + static_cast<Bits32>(times) * block_count();

@@ -33,6 +33,9 @@ struct Rows {
     }
     return eight;
   }
+  GPU_INLINE static float get(const Bits8* head, int size, int position, int element) {
+    return to_float(reinterpret_cast<const T*>(head)[position * size + element]);
+  }
   // Two elements from an even one on.
   GPU_INLINE static void load_pair(const Bits8* head, int size, int position, int element,
                                    float (&pair)[2]) {
@@ -64,6 +67,10 @@ struct Rows<Scaled> {
       eight.at[i] = d * static_cast<float>(static_cast<signed char>(all.get(i)));
     }
     return eight;
+  }
+  GPU_INLINE static float get(const Bits8* head, int size, int position, int element) {
+    return scale(head, size, position, element) *
+           static_cast<float>(static_cast<signed char>(head[position * size + element]));
   }
   GPU_INLINE static void load_pair(const Bits8* head, int size, int position, int element,
                                    float (&pair)[2]) {

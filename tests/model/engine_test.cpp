@@ -47,6 +47,25 @@ class EngineTest : public test::OnEveryDevice {
     return {Decoder(file, ModelWeights::load(file, device()), how), Tokenizer::from_gguf(file),
             options};
   }
+  // Two greedy answers to one prompt. On a GPU several rows go through other products than one
+  // does, so answers may part, but only where two logits are as good as equal.
+  static void expect_same(const Engine& engine, const Ids& prompt, const Ids& got,
+                          const Ids& expected, const std::string& where) {
+    if (engine.decoder().device().is_cpu() || got == expected) {
+      EXPECT_EQ(got, expected) << where;
+      return;
+    }
+    ASSERT_EQ(got.size(), expected.size()) << where;
+    const auto parted = std::mismatch(got.begin(), got.end(), expected.begin());
+    Ids common = prompt;
+    common.insert(common.end(), got.begin(), parted.first);
+    KvCache cache = engine.decoder().new_cache();
+    const std::vector<float> logits = engine.decoder().forward(common, cache).to_vector<float>();
+    const float most = *std::max_element(logits.begin(), logits.end());
+    constexpr float kTie = 0.05F;  // logits of these models spread over several units
+    EXPECT_GT(logits[static_cast<std::size_t>(*parted.first)], most - kTie) << where;
+    EXPECT_GT(logits[static_cast<std::size_t>(*parted.second)], most - kTie) << where;
+  }
   static GenerationRequest asked(const Ids& prompt, std::int64_t tokens = 12) {
     GenerationRequest request;
     request.prompt = prompt;
@@ -139,8 +158,11 @@ TEST_P(EngineTest, SeveralAtOnceAreAsOneByOne) {
     ASSERT_EQ(together.size(), 5U);
     for (std::size_t i = 0; i < 5; ++i) {
       EXPECT_EQ(together[i].id, i + 1);
-      EXPECT_EQ(together[i].tokens, alone[i].tokens) << sequences << " at once, request " << i;
-      EXPECT_EQ(together[i].text, alone[i].text);
+      expect_same(engine, prompt(static_cast<int>(i)), together[i].tokens, alone[i].tokens,
+                  join(sequences, " at once, request ", i));
+      if (together[i].tokens == alone[i].tokens) {
+        EXPECT_EQ(together[i].text, alone[i].text);
+      }
       EXPECT_EQ(together[i].reason, FinishReason::Length) << together[i].message;
     }
     EXPECT_EQ(engine.active(), 0U);
@@ -267,7 +289,9 @@ TEST_P(EngineTest, ForksShareTheirPrefix) {
   const std::vector<GenerationResult> results = engine.run();
   ASSERT_EQ(results.size(), 4U);
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(results[i].tokens, expected[i]) << i;
+    Ids whole = common;
+    whole.push_back(static_cast<TokenId>(10 + i));
+    expect_same(engine, whole, results[i].tokens, expected[i], join("fork ", i));
     EXPECT_EQ(results[i].statistics.reused_tokens, 70);
   }
   // One block for all, and one of its own for each.
