@@ -62,7 +62,8 @@ class EngineTest : public test::OnEveryDevice {
     KvCache cache = engine.decoder().new_cache();
     const std::vector<float> logits = engine.decoder().forward(common, cache).to_vector<float>();
     const float most = *std::max_element(logits.begin(), logits.end());
-    constexpr float kTie = 0.05F;  // logits of these models spread over several units
+    // What rounding activations to bytes may change in models of random weights.
+    constexpr float kTie = 0.4F;
     EXPECT_GT(logits[static_cast<std::size_t>(*parted.first)], most - kTie) << where;
     EXPECT_GT(logits[static_cast<std::size_t>(*parted.second)], most - kTie) << where;
   }
