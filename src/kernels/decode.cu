@@ -164,13 +164,19 @@ struct Rows {
   }
 };
 
-// Rows go to teams of `sharing` warps in turn, up to kRows to a team at a time: dot() adds this
-// warp's share of their sums. Shares of a sum lie kDecodeSums / sharing apart.
+// What all rows of a phase have in common.
+struct Shared {
+  int k;      // columns
+  int warps;  // that share a row: 1, 2 or 4
+  int shift;  // their logarithm
+};
+
+// Rows go to teams of warps in turn, up to kRows to a team at a time: dot() adds this warp's share
+// of their sums. Shares of a sum lie kDecodeSums / warps apart.
 template <int kRows, class Dot>
-GPU_INLINE void each_rows(const Rows& rows, int sharing, const Room& room, Dot dot) {
-  const int warp = static_cast<int>(warp_index()), all = rows.all();
-  const int shift = sharing == 4 ? 2 : sharing - 1;  // of 1, 2 or 4
-  const int share = warp & (sharing - 1), team = warp >> shift, teams = kWarps >> shift;
+GPU_INLINE void each_rows(const Rows& rows, const Shared& p, const Room& room, Dot dot) {
+  const int warp = static_cast<int>(warp_index()), all = rows.all(), shift = p.shift;
+  const int share = warp & (p.warps - 1), team = warp >> shift, teams = kWarps >> shift;
   float* sums = room.sums + share * (kDecodeSums >> shift);
   GPU_ROLLED
   for (int row = team; row < all; row += kRows * teams) {
@@ -201,7 +207,7 @@ struct Planes {
 };
 
 template <class Format>
-GPU_INLINE void quant_rows(const Rows& rows, const DecodeLinear& p, const Room& room) {
+GPU_INLINE void quant_rows(const Rows& rows, const Shared& p, const Room& room) {
   using W = words::Words<Format>;
   // Rows in shared memory are there at once, and short code is quicker to fetch; from elsewhere as
   // many loads are under way as there is room for in registers.
@@ -209,7 +215,7 @@ GPU_INLINE void quant_rows(const Rows& rows, const DecodeLinear& p, const Room& 
   constexpr int kMost = !kDelivers && sizeof(typename W::Raw) * kRows <= 112 ? 2 : 1;
   const Planes x(room, p.k);
   const int groups = p.k / 32, step = p.warps * static_cast<int>(kWarp);
-  each_rows<kRows>(rows, p.warps, room,
+  each_rows<kRows>(rows, p, room,
                    [&](const Bits8* const(&from)[kRows], int share, float(&sum)[kRows]) {
                      const auto take = [&](auto ahead, int group) {
                        constexpr int kAhead = decltype(ahead)::kCount;
@@ -250,12 +256,12 @@ GPU_INLINE void quant_rows(const Rows& rows, const DecodeLinear& p, const Room& 
 
 // Rows of f16 or bf16; the input is f16.
 template <class T>
-GPU_INLINE void half_rows(const Rows& rows, const DecodeLinear& p, const Room& room) {
+GPU_INLINE void half_rows(const Rows& rows, const Shared& p, const Room& room) {
   constexpr int kRows = kDelivers ? 1 : 4, kMost = 4;
   const auto* x = reinterpret_cast<const Half*>(room.vectors);
   const int step = p.warps * static_cast<int>(kWarp) * 8;
   each_rows<kRows>(
-      rows, p.warps, room, [&](const Bits8* const(&from)[kRows], int share, float(&sum)[kRows]) {
+      rows, p, room, [&](const Bits8* const(&from)[kRows], int share, float(&sum)[kRows]) {
         const auto take = [&](auto ahead, int column) {
           constexpr int kAhead = decltype(ahead)::kCount;
           Vec<T, 8> w[kAhead][kRows];
@@ -289,7 +295,7 @@ GPU_INLINE void half_rows(const Rows& rows, const DecodeLinear& p, const Room& r
       });
 }
 
-GPU_INLINE void rows_of(int format, const Rows& rows, const DecodeLinear& p, const Room& room) {
+GPU_INLINE void rows_of(int format, const Rows& rows, const Shared& p, const Room& room) {
   switch (format) {
     case 0:
       return quant_rows<blocks::Q4_0>(rows, p, room);
@@ -450,36 +456,41 @@ GPU_INLINE float prepare(const DecodeLinear& p, const Room& room) {
 
 // `turns` has a bit for each slot: which turn its next delivery is.
 GPU_INLINE void all_rows(const DecodeLinear& p, const Room& room, Bits32& turns) {
-  const int all = p.tiles, slots = slots_of(p);
-  int run = 0, run_end = p.run[0].tiles, slot = 0;
+  const int all = p.tiles, slots = slots_of(p), slot_bytes = p.slot_bytes;
+  const Shared shared{p.k, p.warps, p.warps == 4 ? 2 : p.warps - 1};
+  int tile = 0, slot = 0;
   GPU_ROLLED
-  for (int i = 0; i < all; ++i) {
-    while (i >= run_end) run_end += p.run[++run].tiles;
-    const DecodeRows& part = p.part[p.run[run].first];
+  for (int run = 0; run < p.runs; ++run) {
+    const DecodeRun of = p.run[run];
+    const DecodeRows& part = p.part[of.first];
+    const int format = part.format, end = tile + of.tiles;
     Rows rows;
-    rows.tile = room.tiles + i;
     rows.bytes = static_cast<int>(part.row_bytes);
-    if (slots == 0) {
-      GPU_UNROLLED
-      for (int w = 0; w < kDecodeWeights; ++w) {
-        rows.at[w] = p.part[w].weight + rows.tile->from[w];
+    GPU_ROLLED
+    for (; tile < end; ++tile) {
+      rows.tile = room.tiles + tile;
+      if (slots == 0) {
+        GPU_UNROLLED
+        for (int w = 0; w < kDecodeWeights; ++w) {
+          rows.at[w] = p.part[w].weight + rows.tile->from[w];
+        }
+      } else {
+        rows.at[0] = rows.at[1] = rows.at[2] = room.ring + slot * slot_bytes;
+        room.deliveries[slot].wait(turns >> slot & 1u);
+        turns ^= 1u << slot;
       }
-    } else {
-      rows.at[0] = rows.at[1] = rows.at[2] = room.ring + slot * p.slot_bytes;
-      room.deliveries[slot].wait(turns >> slot & 1u);
-      turns ^= 1u << slot;
-    }
-    rows_of(part.format, rows, p, room);
-    if (slots == 0) continue;
-    if (i + slots < all) {
-      barrier();
-      if (thread_index() == 0) {
-        int other = 0, other_end = p.run[0].tiles;
-        while (i + slots >= other_end) other_end += p.run[++other].tiles;
-        send_for(p, other, room.tiles[i + slots], slot, room);
+      rows_of(format, rows, shared, room);
+      if (slots == 0) continue;
+      if (tile + slots < all) {
+        barrier();
+        if (thread_index() == 0) {
+          int other = 0, other_end = p.run[0].tiles;
+          while (tile + slots >= other_end) other_end += p.run[++other].tiles;
+          send_for(p, other, room.tiles[tile + slots], slot, room);
+        }
       }
+      slot = slot + 1 == slots ? 0 : slot + 1;
     }
-    slot = slot + 1 == slots ? 0 : slot + 1;
   }
 }
 
@@ -541,6 +552,11 @@ GPU_INLINE void linear(const DecodeLinear& p, const DecodeStep& step, const Room
 
 // ---- attention
 
+// x / n for the small numbers that attention divides, where `by` is 2^20 / n, rounded up.
+GPU_INLINE int quotient(int x, unsigned by) {
+  return static_cast<int>(static_cast<unsigned>(x) * by >> 20);
+}
+
 // What a block does of it: the keys [begin, end) that the queries of one key head see.
 struct Sight {
   int head;
@@ -553,9 +569,9 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
                        const Room& room) {
   using KvRows = kv::Rows<T>;
   const int thread = static_cast<int>(thread_index()), warp = static_cast<int>(warp_index());
-  const int group = a.heads / a.kv_heads;
+  const int group = a.group;
   // Warps of a head each take some of the keys, and keep what they found for themselves.
-  const int members = kWarps / group, head = warp % group, member = warp / group;
+  const int members = a.members, member = quotient(warp, a.by_group), head = warp - member * group;
   auto* queries = reinterpret_cast<float*>(room.vectors);  // [group][key_size]
   float* fresh = queries + group * a.key_size;             // [key_size]: the new key, normed
   float* found = fresh + a.key_size;                       // [members][group][value_size]
@@ -576,7 +592,7 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
     return step.blocks[position / kv::kBlock] + a.layer_at;
   };
   const Bits8* block = works ? block_of(first_tile) : nullptr;
-  const int half = a.rope_size / 2, pair = half == 0 ? 0 : thread % half;
+  const int half = a.rope_size / 2, pair = thread - quotient(thread, a.by_half) * half;
   const bool turns_one = thread < group * half;
   const float cosine = turns_one ? cosines[pair] : 0.0f, sine = turns_one ? sines[pair] : 0.0f;
   const auto normed = [&](const float* from, const float* weight, float* to) {  // by a warp
@@ -604,8 +620,8 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
   // Pairs turn in place: the thread of the first element does both.
   GPU_ROLLED
   for (int at = thread; at < group * half; at += kDecodeThreads) {
-    const int number = at == thread ? pair : at % half;
-    float* turning = queries + at / half * a.key_size;
+    const int which = quotient(at, a.by_half), number = at - which * half;
+    float* turning = queries + which * a.key_size;
     float& x = turning[halves ? number : 2 * number];
     float& y = turning[halves ? number + half : 2 * number + 1];
     const float c = at == thread ? cosine : cosines[number];
@@ -687,20 +703,20 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
       if (2 * i * static_cast<int>(kWarp) >= a.value_size) break;
       const int column = 2 * (own + i * static_cast<int>(kWarp));
       const int there = column < a.value_size ? column : 0;
-      constexpr int kRows = 8;  // under way
+      constexpr int kRows = sizeof(T) == 2 ? 16 : 8;  // under way
       GPU_ROLLED
       for (int j = 0; j < end; j += kRows) {
-        float two[kRows][2];
+        typename KvRows::Pair two[kRows];
         GPU_UNROLLED
         for (int u = 0; u < kRows; ++u) {
-          KvRows::load_pair(values, a.value_size, start + (j + u < end ? j + u : j), there, two[u]);
+          two[u].load(values, a.value_size, start + (j + u < end ? j + u : j), there);
         }
         GPU_UNROLLED
         for (int u = 0; u < kRows; ++u) {
           const float taken = shuffle(weight, static_cast<unsigned>(j + u) % kWarp);
           const float by = j + u < end ? taken : 0.0f;
-          result[i][0] = math::fma(by, two[u][0], result[i][0]);
-          result[i][1] = math::fma(by, two[u][1], result[i][1]);
+          result[i][0] = math::fma(by, two[u].get(0), result[i][0]);
+          result[i][1] = math::fma(by, two[u].get(1), result[i][1]);
         }
       }
     }
@@ -726,7 +742,7 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
   const int outputs = group * a.value_size, pitch = outputs + 2 * group;
   const auto combine = [&](int parts, int step_values, int step_numbers, const float* values,
                            const float* tops, const float* totals, int at, float& top, float& all) {
-    const int g = at / a.value_size;
+    const int g = quotient(at, a.by_value);
     top = tops[g];
     for (int m = 1; m < parts; ++m) top = math::max(top, tops[m * step_numbers + g]);
     float result_all = 0.0f;
@@ -752,9 +768,10 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
     }
     // Each part leaves its results; the last one to come adds all of them, in order.
     left[at] = value;
-    if (at % a.value_size == 0) {
-      left[outputs + at / a.value_size] = top;
-      left[outputs + group + at / a.value_size] = all;
+    const int g = quotient(at, a.by_value);
+    if (at == g * a.value_size) {
+      left[outputs + g] = top;
+      left[outputs + group + g] = all;
     }
   }
   if (sight.splits == 1) return;
@@ -775,28 +792,18 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
   }
 }
 
-// Positions are below 2^31.
 GPU_INLINE void attention(const DecodeAttention& a, const DecodeStep& step, const Room& room) {
-  constexpr unsigned kGrain = 32;  // keys worth a block
-  const auto end = static_cast<unsigned>(step.position) + 1;
-  const auto window = static_cast<unsigned>(a.window);
-  const unsigned begin = window != 0 && end > window ? end - window : 0;
-  const unsigned grains = (end - begin + kGrain - 1) / kGrain;
-  const unsigned most =
-      a.splits < static_cast<int>(grains) ? static_cast<unsigned>(a.splits) : grains;
-  const unsigned each = (grains + most - 1) / most;
-  const unsigned splits = (grains + each - 1) / each;
-  const unsigned items = splits * static_cast<unsigned>(a.kv_heads);
+  const DecodeSight& seen = step.sight[a.window != 0 ? 1 : 0];
   GPU_ROLLED
-  for (unsigned item = block_index(); item < items; item += block_count()) {
+  for (int item = static_cast<int>(block_index()); item < seen.splits * a.kv_heads;
+       item += static_cast<int>(block_count())) {
     Sight sight;
-    sight.head = static_cast<int>(item / splits);
-    sight.split = static_cast<int>(item % splits);
-    sight.splits = static_cast<int>(splits);
-    const unsigned first = begin + static_cast<unsigned>(sight.split) * each * kGrain;
-    const unsigned last = first + each * kGrain;
-    sight.begin = first;
-    sight.end = last < end ? last : end;
+    sight.split = item / a.kv_heads;
+    sight.head = item - sight.split * a.kv_heads;
+    sight.splits = seen.splits;
+    sight.begin = seen.begin + sight.split * seen.each;
+    sight.end =
+        sight.begin + seen.each <= step.position ? sight.begin + seen.each : step.position + 1;
     switch (a.kv_type) {
       case kDecodeKvF16:
         attend<Half>(a, step, sight, room);

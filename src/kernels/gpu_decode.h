@@ -88,7 +88,9 @@ struct DecodeAttention {
   Index window;  // 0: none
   int kv_type;
   int heads, kv_heads;
-  int splits;  // parts at most in which a head's keys are taken
+  int group;                             // heads / kv_heads
+  int members;                           // warps of a block that share a head
+  unsigned by_group, by_half, by_value;  // 2^20 / group, / (rope_size / 2) and / value_size
   int key_size, value_size;
   int rope_size;
   int rope_halves;
@@ -117,6 +119,13 @@ struct DecodePhase {
   };
 };
 
+// Which keys the token sees, and how they are cut into parts of `each`, a multiple of 32.
+struct DecodeSight {
+  Index begin;
+  int each;
+  int splits;
+};
+
 // One launch: phases first to last - 1, with all blocks meeting between two of them.
 struct DecodeStep {
   const DecodePhase* phases;
@@ -125,7 +134,8 @@ struct DecodeStep {
   Bits32* met;           // counts the blocks that have come to a meeting
   float* logits;         // where a product without a place of its own goes
   Fault* fault;
-  Index position;  // of the token
+  Index position;        // of the token
+  DecodeSight sight[2];  // without a window, and with it
   Bits32 met_before;
   unsigned fault_tag;
   int first, last;

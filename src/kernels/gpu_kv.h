@@ -36,13 +36,14 @@ struct Rows {
   GPU_INLINE static float get(const Bits8* head, int size, int position, int element) {
     return to_float(reinterpret_cast<const T*>(head)[position * size + element]);
   }
-  // Two elements from an even one on.
-  GPU_INLINE static void load_pair(const Bits8* head, int size, int position, int element,
-                                   float (&pair)[2]) {
-    const auto both = load_vec<2>(reinterpret_cast<const T*>(head) + position * size + element);
-    pair[0] = to_float(both.get(0));
-    pair[1] = to_float(both.get(1));
-  }
+  // Two elements from an even one on, as they are kept.
+  struct Pair {
+    Vec<T, 2> both;
+    GPU_INLINE void load(const Bits8* head, int size, int position, int element) {
+      both = load_vec<2>(reinterpret_cast<const T*>(head) + position * size + element);
+    }
+    GPU_INLINE float get(int i) const { return to_float(both.get(i)); }
+  };
   // By all lanes of a warp at once, with neighbouring elements (and `live` where there is one).
   GPU_INLINE static void put(Bits8* head, int size, int position, int element, float value,
                              bool live) {
@@ -72,13 +73,17 @@ struct Rows<Scaled> {
     return scale(head, size, position, element) *
            static_cast<float>(static_cast<signed char>(head[position * size + element]));
   }
-  GPU_INLINE static void load_pair(const Bits8* head, int size, int position, int element,
-                                   float (&pair)[2]) {
-    const auto both = load_vec<2>(head + position * size + element);
-    const float d = scale(head, size, position, element);
-    pair[0] = d * static_cast<float>(static_cast<signed char>(both.get(0)));
-    pair[1] = d * static_cast<float>(static_cast<signed char>(both.get(1)));
-  }
+  struct Pair {
+    Vec<Bits8, 2> both;
+    float d;
+    GPU_INLINE void load(const Bits8* head, int size, int position, int element) {
+      both = load_vec<2>(head + position * size + element);
+      d = scale(head, size, position, element);
+    }
+    GPU_INLINE float get(int i) const {
+      return d * static_cast<float>(static_cast<signed char>(both.get(i)));
+    }
+  };
   GPU_INLINE static void put(Bits8* head, int size, int position, int element, float value,
                              bool live) {
     float largest = live ? math::abs(value) : 0.0f;

@@ -205,7 +205,14 @@ void DecodeProgram::add_attention(std::int64_t layer) {
   a.kv_type = static_cast<int>(shape_.type);
   a.heads = static_cast<int>(config.heads);
   a.kv_heads = static_cast<int>(config.kv_heads);
-  a.splits = static_cast<int>(std::max<std::int64_t>(1, blocks_ / config.kv_heads));
+  const auto inverse = [](std::int64_t n) {
+    return n == 0 ? 0U : static_cast<unsigned>(divide_up(1 << 20, n));
+  };
+  a.group = static_cast<int>(config.heads / config.kv_heads);
+  a.members = static_cast<int>(kernels::kDecodeThreads / device_.warp_width() / a.group);
+  a.by_group = inverse(a.group);
+  a.by_half = inverse(config.rope_size / 2);
+  a.by_value = inverse(config.value_size);
   a.key_size = static_cast<int>(config.key_size);
   a.value_size = static_cast<int>(config.value_size);
   a.rope_size = static_cast<int>(config.rope_size);
@@ -219,6 +226,11 @@ void DecodeProgram::add_attention(std::int64_t layer) {
 
 bool DecodeProgram::add_phases() {
   const DecoderConfig& config = model_.config;
+  for (const LayerAttention& layer : config.attention) {
+    if (layer.window == 0) continue;
+    if (window_ != 0 && window_ != layer.window) return false;  // one size of windows
+    window_ = layer.window;
+  }
   const std::int64_t group = config.heads / config.kv_heads;
   const std::int64_t warps = kernels::kDecodeThreads / device_.warp_width();
   const std::int64_t attention_floats =
@@ -341,6 +353,18 @@ void DecodeProgram::refresh(std::int64_t positions, model::RopeTables& ropes) {
                                 device_);
 }
 
+// Parts of the keys that keep all blocks busy, and none too small to be worth a block.
+kernels::DecodeSight DecodeProgram::sight(std::int64_t position, std::int64_t window) const {
+  constexpr std::int64_t kGrain = 32;  // keys
+  const std::int64_t end = position + 1;
+  const std::int64_t begin = window != 0 && end > window ? end - window : 0;
+  const std::int64_t grains = divide_up(end - begin, kGrain);
+  const std::int64_t most =
+      std::min(grains, std::max<std::int64_t>(1, blocks_ / model_.config.kv_heads));
+  const std::int64_t each = divide_up(grains, most);
+  return {begin, static_cast<int>(each * kGrain), static_cast<int>(divide_up(grains, each))};
+}
+
 Tensor DecodeProgram::step(const Tensor& token, KvCache& cache, model::RopeTables& ropes) {
   const Stream& stream = device_.stream();
   const std::lock_guard lock(mutex_);
@@ -355,6 +379,7 @@ Tensor DecodeProgram::step(const Tensor& token, KvCache& cache, model::RopeTable
                            .logits = logits.write<float>(stream),
                            .fault = device_.fault_word(),
                            .position = cache.length(),
+                           .sight = {sight(cache.length(), 0), sight(cache.length(), window_)},
                            .met_before = met_,
                            .fault_tag = fault_tag("forward"),
                            .first = 0,

@@ -48,6 +48,7 @@ class DecodeProgram {
   void cut_rows(kernels::DecodeLinear& linear) const;
   void add_attention(std::int64_t layer);
   float* room(std::int64_t count);
+  kernels::DecodeSight sight(std::int64_t position, std::int64_t window) const;
   void refresh(std::int64_t positions, model::RopeTables& ropes);
 
   const arch::DecoderModel& model_;
@@ -57,6 +58,7 @@ class DecodeProgram {
   DecodeOrder order_;
   std::uint32_t ring_bytes_ = 0;  // shared memory for weights on their way; 0: none
   std::vector<kernels::DecodePhase> phases_;
+  std::int64_t window_ = 0;              // of the layers that have one
   std::vector<std::size_t> attentions_;  // places of the layers' attention in phases_
   Tensor room_;                          // vectors between phases
   std::int64_t room_taken_ = 0;
