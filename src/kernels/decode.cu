@@ -211,8 +211,8 @@ GPU_INLINE void quant_rows(const Rows& rows, const Shared& p, const Room& room) 
   using W = words::Words<Format>;
   // Rows in shared memory are there at once, and short code is quicker to fetch; from elsewhere as
   // many loads are under way as there is room for in registers.
-  constexpr int kRows = kDelivers ? 1 : sizeof(typename W::Raw) <= 40 ? 4 : 2;
-  constexpr int kMost = !kDelivers && sizeof(typename W::Raw) * kRows <= 112 ? 2 : 1;
+  constexpr int kRows = kDelivers ? 1 : sizeof(typename W::Raw) <= 40 ? 2 : 1;
+  constexpr int kMost = kDelivers ? 1 : 2;
   const Planes x(room, p.k);
   const int groups = p.k / 32, step = p.warps * static_cast<int>(kWarp);
   each_rows<kRows>(rows, p, room,
@@ -257,7 +257,7 @@ GPU_INLINE void quant_rows(const Rows& rows, const Shared& p, const Room& room) 
 // Rows of f16 or bf16; the input is f16.
 template <class T>
 GPU_INLINE void half_rows(const Rows& rows, const Shared& p, const Room& room) {
-  constexpr int kRows = kDelivers ? 1 : 4, kMost = 4;
+  constexpr int kRows = kDelivers ? 1 : 2, kMost = 4;
   const auto* x = reinterpret_cast<const Half*>(room.vectors);
   const int step = p.warps * static_cast<int>(kWarp) * 8;
   each_rows<kRows>(
@@ -380,24 +380,25 @@ GPU_INLINE float prepare(const DecodeLinear& p, const Room& room) {
   Held x, w;
   x.load(p.x, own, p.k);
   if (normed) {
-    w.load(p.norm, own, p.k);
     if (p.added != nullptr) {
-      Held y, with;
+      Held y;
       y.load(p.added, own, p.k);
-      with.load(p.added_norm, own, p.k);
       const float added_scale = y.inverse_rms(p.k, p.eps, 0);
       GPU_UNROLLED
       for (int h = 0; h < kHeld; ++h) {
+        const int i = own + h * kHeldStep;
+        if (i >= p.k) continue;
+        const Vec<float, 4> with = load_vec<4>(p.added_norm + i);
         Vec<float, 4> sum;
         GPU_UNROLLED
         for (int j = 0; j < 4; ++j) {
-          sum.set(j, x.at[h].get(j) + y.at[h].get(j) * added_scale * with.at[h].get(j));
+          sum.set(j, x.at[h].get(j) + y.at[h].get(j) * added_scale * with.get(j));
         }
         x.at[h] = sum;
-        const int i = own + h * kHeldStep;
-        if (block_index() == 0 && i < p.k) store_vec(p.kept + i, sum);
+        if (block_index() == 0) store_vec(p.kept + i, sum);
       }
     }
+    w.load(p.norm, own, p.k);
     scale = x.inverse_rms(p.k, p.eps, 1);
   }
   const auto value = [&](int h, float(&to)[4]) {
@@ -669,7 +670,7 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
     if (after < sight.end) block = block_of(after);
     const int within = start + (own < end ? own : 0);
     float score = 0.0f;
-    constexpr int kDepth = sizeof(T) == 4 ? 32 : 64;  // elements of a key under way
+    constexpr int kDepth = kDelivers && sizeof(T) != 4 ? 64 : 32;  // elements of a key under way
     GPU_ROLLED
     for (int e = 0; e < a.key_size; e += kDepth) {
       kv::Eight key[kDepth / 8];
@@ -703,7 +704,7 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
       if (2 * i * static_cast<int>(kWarp) >= a.value_size) break;
       const int column = 2 * (own + i * static_cast<int>(kWarp));
       const int there = column < a.value_size ? column : 0;
-      constexpr int kRows = sizeof(T) == 2 ? 16 : 8;  // under way
+      constexpr int kRows = kDelivers && sizeof(T) == 2 ? 16 : 8;  // under way
       GPU_ROLLED
       for (int j = 0; j < end; j += kRows) {
         typename KvRows::Pair two[kRows];
@@ -793,7 +794,7 @@ GPU_INLINE void attend(const DecodeAttention& a, const DecodeStep& step, const S
 }
 
 GPU_INLINE void attention(const DecodeAttention& a, const DecodeStep& step, const Room& room) {
-  const DecodeSight& seen = step.sight[a.window != 0 ? 1 : 0];
+  const DecodeSight seen = a.window != 0 ? step.seen_near : step.seen;
   GPU_ROLLED
   for (int item = static_cast<int>(block_index()); item < seen.splits * a.kv_heads;
        item += static_cast<int>(block_count())) {
@@ -918,7 +919,7 @@ struct Ticket {
   };
 };
 
-GPU_KERNEL void decode_step(DecodeStep step) {
+GPU_INLINE void all_phases(const DecodeStep& step) {
   GPU_SHARED Chunk vectors[kDecodeRoom / sizeof(Chunk)];
   GPU_SHARED float sums[kDecodeSums];
   GPU_SHARED Tile tiles[kDecodeTiles];
@@ -959,4 +960,9 @@ GPU_KERNEL void decode_step(DecodeStep step) {
     if (known) begun = next;
     meet(step, i + 1 - step.first, known ? &place(next)->linear : nullptr, room);
   }
+}
+
+// Where it would be all memory and no registers there is nothing here, and the host does not ask.
+GPU_KERNEL void decode_step(DecodeStep step) {
+  if constexpr (kManyRegisters) all_phases(step);
 }

@@ -134,8 +134,9 @@ struct DecodeStep {
   Bits32* met;           // counts the blocks that have come to a meeting
   float* logits;         // where a product without a place of its own goes
   Fault* fault;
-  Index position;        // of the token
-  DecodeSight sight[2];  // without a window, and with it
+  Index position;         // of the token
+  DecodeSight seen;       // without a window,
+  DecodeSight seen_near;  // and with it
   Bits32 met_before;
   unsigned fault_tag;
   int first, last;

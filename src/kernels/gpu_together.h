@@ -8,6 +8,14 @@
 
 #include "gpu.h"
 
+// Whether a block of 512 threads has registers for work of many kinds. Of the targets one has not:
+// 128 to a thread, and no second file of them to move some to.
+#if defined(GPU_AMD) && defined(__gfx906__)
+inline constexpr bool kManyRegisters = false;
+#else
+inline constexpr bool kManyRegisters = true;
+#endif
+
 #if defined(GPU_NVIDIA)
 // Adds 1.
 GPU_INLINE void announce(Bits32* counter) {

@@ -87,7 +87,10 @@ DecodeProgram::DecodeProgram(const arch::DecoderModel& model, const KvShape& sha
 
 std::unique_ptr<DecodeProgram> DecodeProgram::make(const arch::DecoderModel& model,
                                                    const KvShape& shape) {
-  if (model.embedding.device().properties().max_threads_per_block < kernels::kDecodeThreads) {
+  const DeviceProperties& properties = model.embedding.device().properties();
+  // The kernel is empty for that one (kManyRegisters in kernels/gpu_together.h).
+  if (properties.max_threads_per_block < kernels::kDecodeThreads ||
+      properties.architecture.starts_with("gfx906")) {
     return nullptr;
   }
   std::unique_ptr<DecodeProgram> program(new DecodeProgram(model, shape));
@@ -379,7 +382,8 @@ Tensor DecodeProgram::step(const Tensor& token, KvCache& cache, model::RopeTable
                            .logits = logits.write<float>(stream),
                            .fault = device_.fault_word(),
                            .position = cache.length(),
-                           .sight = {sight(cache.length(), 0), sight(cache.length(), window_)},
+                           .seen = sight(cache.length(), 0),
+                           .seen_near = sight(cache.length(), window_),
                            .met_before = met_,
                            .fault_tag = fault_tag("forward"),
                            .first = 0,
