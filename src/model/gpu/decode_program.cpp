@@ -163,7 +163,7 @@ void DecodeProgram::cut_rows(DecodeLinear& linear) const {
   }
   linear.slots = 0;
   linear.slot_bytes = 0;
-  if (ring_bytes_ == 0 || !whole) return;
+  if (ring_bytes_ == 0 || !whole || linear.runs == 0) return;
   const int most_tiles = kernels::kDecodeTiles / linear.runs;
   const std::int64_t wanted = ring_bytes_ / 4;
   std::int64_t largest = 0;
@@ -181,6 +181,7 @@ void DecodeProgram::cut_rows(DecodeLinear& linear) const {
     run.tiles = std::min(run.tiles, most_tiles);
     largest = std::max(largest, bytes);
   }
+  if (largest == 0) return;  // no rows
   const std::int64_t slots = std::min<std::int64_t>(kernels::kDecodeSlots, ring_bytes_ / largest);
   if (slots >= 2) {
     linear.slots = static_cast<int>(slots);
