@@ -34,6 +34,10 @@ set(TL_KERNEL_MODULES
 
 # What the modules include, as they spell it. Embedded as source for the run-time compilers.
 set(TL_KERNEL_HEADERS
+    decode_attention.h
+    decode_product.h
+    decode_room.h
+    decode_rows.h
     elementary.h
     functors.h
     gpu.h

@@ -46,7 +46,7 @@ log_has() { [[ $(cat "$work/log") == *"$1"* ]]; }
 exits() { [ "$code" = "$1" ]; }
 
 setup
-for p in g++ cmake ninja-build pkg-config ccache libfmt-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev libhwy-dev libdnnl-dev libpcre2-dev libedit-dev; do
+for p in g++ cmake ninja-build pkg-config ccache libfmt-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev libhwy-dev libdnnl-dev ocl-icd-opencl-dev libpcre2-dev libedit-dev; do
   : > "$work/installed/$p"
 done
 run "$deps" build

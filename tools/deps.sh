@@ -9,10 +9,11 @@ set -euo pipefail
 
 lists=${TL_APT_LISTS:-/var/lib/apt/lists}  # where apt keeps its package lists; the test of this script moves it
 
+# ocl-icd-opencl-dev: oneDNN's CMake file looks for OpenCL, and its package only recommends it.
 packages_of() {
   case $1 in
     build)   echo g++ cmake ninja-build pkg-config ccache libfmt-dev libcli11-dev nlohmann-json3-dev libzstd-dev \
-                  zlib1g-dev libhwy-dev libdnnl-dev libpcre2-dev libedit-dev ;;
+                  zlib1g-dev libhwy-dev libdnnl-dev ocl-icd-opencl-dev libpcre2-dev libedit-dev ;;
     test)    echo libgtest-dev python3 ;;
     bench)   echo libbenchmark-dev ;;
     kernels) echo clang-19 lld-19 llvm-19 ;;

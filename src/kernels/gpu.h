@@ -2,9 +2,9 @@
 //
 // The same text compiles with nvcc and NVRTC, with clang for AMD GPUs (no HIP header and no device
 // library: compiler builtins only) and hipRTC, and with the host compiler for the simulated GPU
-// (-DGPU_HOST_WARP=32 or 64, see gpu_host.h). Here, and in gpu_mma.h, stands the vendor #if: three
-// blocks that define the same short list of primitives. What can be said with those primitives is
-// in the gpu_*.h files included at the end.
+// (-DGPU_HOST_WARP=32 or 64, see gpu_host.h). Here, in gpu_mma.h and in gpu_together.h stands the
+// vendor #if: three blocks that define the same short list of primitives. What can be said with
+// those primitives is in the gpu_*.h files included at the end.
 //
 // A kernel is `GPU_KERNEL void name(...)` at the start of a line (the build finds it by that
 // spelling). Blocks have at most GPU_THREADS threads; a file that launches larger ones defines it

@@ -87,7 +87,7 @@ struct DecodeAttention {
   Index value_head_bytes;
   Index window;  // 0: none
   int kv_type;
-  int heads, kv_heads;
+  int kv_heads;
   int group;                             // heads / kv_heads
   int members;                           // warps of a block that share a head
   unsigned by_group, by_half, by_value;  // 2^20 / group, / (rope_size / 2) and / value_size

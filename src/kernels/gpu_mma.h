@@ -1,6 +1,6 @@
 // What products of small tiles are made of: pairs of halves, bytes picked out of words, copies to
-// shared memory that run beside the work, and the matrix units. With gpu.h the only place where the
-// vendors are told apart.
+// shared memory that run beside the work, and the matrix units. With gpu.h and gpu_together.h the
+// only place where the vendors are told apart.
 //
 // A MatrixUnit multiplies a tile of kRows by 16 with one of 16 by kColumns and adds to a tile of
 // f32 that the warp holds together. In which order the 16 are taken does not matter as long as both

@@ -6,6 +6,12 @@
 #include "gpu_quant.h"
 #include "quant_words.h"
 
+// How much is loaded before the first of it is used, as a type for a generic lambda to take.
+template <int kNumber>
+struct Ahead {
+  static constexpr int kCount = kNumber;
+};
+
 // Four neighbours of 32 numbers that eight neighbouring lanes hold, as bytes.
 struct PackedFour {
   Bits32 word;

@@ -100,11 +100,6 @@ struct Bytes {
   }
 };
 
-template <int kNumber>
-struct Ahead {
-  static constexpr int kCount = kNumber;
-};
-
 // Rows of w that are taken at a time share what is read of x.
 template <class Format, int kVectors>
 GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, void* y,

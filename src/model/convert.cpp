@@ -183,23 +183,8 @@ std::size_t add_vocabulary(const Checkpoint& checkpoint, const ModelConfig& conf
                            GgufWriter& writer, std::vector<std::string>& notes) {
   const TokenizerFiles files(checkpoint);
   const Vocabulary vocabulary = read_vocabulary(files, config, notes);
-  writer.add("tokenizer.ggml.model", vocabulary.model);
-  writer.add("tokenizer.ggml.pre", vocabulary.pre);
-  writer.add("tokenizer.ggml.tokens",
-             GgufValue::array(std::span<const std::string>(vocabulary.tokens)));
-  if (!vocabulary.scores.empty()) {
-    writer.add("tokenizer.ggml.scores",
-               GgufValue::array(std::span<const float>(vocabulary.scores)));
-  }
-  std::vector<std::int32_t> types;
-  for (const TokenType type : vocabulary.types) types.push_back(static_cast<std::int32_t>(type));
-  writer.add("tokenizer.ggml.token_type", GgufValue::array(std::span<const std::int32_t>(types)));
-  if (!vocabulary.merges.empty()) {
-    writer.add("tokenizer.ggml.merges",
-               GgufValue::array(std::span<const std::string>(vocabulary.merges)));
-  }
-  for (const auto& [key, value] :
-       special_token_metadata(checkpoint, files, config, vocabulary, notes)) {
+  add_tokens(vocabulary, writer);
+  for (const auto& [key, value] : special_token_metadata(files, config, vocabulary, notes)) {
     writer.add(key, value);
   }
   return vocabulary.tokens.size();

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 
 #include "tl/base/error.h"
 
@@ -9,8 +11,7 @@ namespace tl::saved {
 
 namespace {
 
-std::optional<TokenizerFiles::File> read_file(const Checkpoint& checkpoint, std::string_view name) {
-  const auto path = checkpoint.file(name);
+std::optional<TokenizerFiles::File> read_file(const std::optional<std::string>& path) {
   if (!path) return std::nullopt;
   TokenizerFiles::File file{*path, read_json(*path)};
   file.fields();  // an object, or an error that names the file
@@ -26,11 +27,30 @@ std::string content(const Fields& token) {
 }  // namespace
 
 TokenizerFiles::TokenizerFiles(const Checkpoint& checkpoint)
-    : tokenizer(read_file(checkpoint, "tokenizer.json")),
-      config(read_file(checkpoint, "tokenizer_config.json")),
-      added(read_file(checkpoint, "added_tokens.json")),
-      special_map(read_file(checkpoint, "special_tokens_map.json")),
-      model_path(checkpoint.file("tokenizer.model")) {}
+    : tokenizer(read_file(checkpoint.file("tokenizer.json"))),
+      config(read_file(checkpoint.file("tokenizer_config.json"))),
+      added(read_file(checkpoint.file("added_tokens.json"))),
+      special_map(read_file(checkpoint.file("special_tokens_map.json"))),
+      model_path(checkpoint.file("tokenizer.model")),
+      template_path(checkpoint.file("chat_template.jinja")),
+      json_template_path(checkpoint.file("chat_template.json")) {}
+
+TokenizerFiles::TokenizerFiles(const std::string& tokenizer_json)
+    : tokenizer(read_file(tokenizer_json)) {
+  const std::filesystem::path path(tokenizer_json);
+  if (path.filename() != "tokenizer.json") return;  // whose the files beside it are, nobody knows
+  const auto beside = [&](std::string_view name) -> std::optional<std::string> {
+    const std::filesystem::path other = path.parent_path() / name;
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(other, ignored)) return std::nullopt;
+    return other.string();
+  };
+  config = read_file(beside("tokenizer_config.json"));
+  added = read_file(beside("added_tokens.json"));
+  special_map = read_file(beside("special_tokens_map.json"));
+  template_path = beside("chat_template.jinja");
+  json_template_path = beside("chat_template.json");
+}
 
 std::vector<AddedToken> TokenizerFiles::added_in_tokenizer() const {
   std::vector<AddedToken> tokens;
@@ -92,6 +112,24 @@ std::string with_spaces(std::string_view text) {
     at += is_mark ? kMark.size() : 1;
   }
   return out;
+}
+
+void add_tokens(const Vocabulary& vocabulary, GgufWriter& writer) {
+  writer.add("tokenizer.ggml.model", vocabulary.model);
+  writer.add("tokenizer.ggml.pre", vocabulary.pre);
+  writer.add("tokenizer.ggml.tokens",
+             GgufValue::array(std::span<const std::string>(vocabulary.tokens)));
+  if (!vocabulary.scores.empty()) {
+    writer.add("tokenizer.ggml.scores",
+               GgufValue::array(std::span<const float>(vocabulary.scores)));
+  }
+  std::vector<std::int32_t> types;
+  for (const TokenType type : vocabulary.types) types.push_back(static_cast<std::int32_t>(type));
+  writer.add("tokenizer.ggml.token_type", GgufValue::array(std::span<const std::int32_t>(types)));
+  if (!vocabulary.merges.empty()) {
+    writer.add("tokenizer.ggml.merges",
+               GgufValue::array(std::span<const std::string>(vocabulary.merges)));
+  }
 }
 
 Vocabulary read_vocabulary(const TokenizerFiles& files, const ModelConfig& config,

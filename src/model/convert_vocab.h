@@ -12,6 +12,7 @@
 #include "model/checkpoint.h"
 #include "model/convert_config.h"
 #include "model/sentencepiece.h"
+#include "tl/model/gguf_writer.h"
 
 namespace tl::saved {
 
@@ -36,17 +37,21 @@ struct AddedToken {
 // The JSON files of a tokenizer, each read once.
 struct TokenizerFiles {
   explicit TokenizerFiles(const Checkpoint& checkpoint);
+  // tokenizer.json alone, whatever its name; where that is its name, the others beside it too.
+  explicit TokenizerFiles(const std::string& tokenizer_json);
 
   struct File {
     std::string path;
     Json json;
     Fields fields() const { return {path, json}; }
   };
-  std::optional<File> tokenizer;          // tokenizer.json
-  std::optional<File> config;             // tokenizer_config.json
-  std::optional<File> added;              // added_tokens.json
-  std::optional<File> special_map;        // special_tokens_map.json
-  std::optional<std::string> model_path;  // tokenizer.model
+  std::optional<File> tokenizer;                  // tokenizer.json
+  std::optional<File> config;                     // tokenizer_config.json
+  std::optional<File> added;                      // added_tokens.json
+  std::optional<File> special_map;                // special_tokens_map.json
+  std::optional<std::string> model_path;          // tokenizer.model
+  std::optional<std::string> template_path;       // chat_template.jinja
+  std::optional<std::string> json_template_path;  // chat_template.json
 
   std::vector<AddedToken> added_in_tokenizer() const;
   std::vector<AddedToken> added_in_config() const;
@@ -75,8 +80,11 @@ std::string pre_tokenizer_name(const Fields& tokenizer, std::vector<std::string>
 
 // Keys and values: ids of tokens with a role, whether some are added to texts, chat templates.
 std::vector<std::pair<std::string, GgufValue>> special_token_metadata(
-    const Checkpoint& checkpoint, const TokenizerFiles& files, const ModelConfig& config,
-    const Vocabulary& vocabulary, std::vector<std::string>& notes);
+    const TokenizerFiles& files, const ModelConfig& config, const Vocabulary& vocabulary,
+    std::vector<std::string>& notes);
+
+// The tokens themselves: texts, kinds, scores, merges.
+void add_tokens(const Vocabulary& vocabulary, GgufWriter& writer);
 
 // Some files mark tokens as ordinary that stand for no text.
 bool looks_special(std::string_view text);

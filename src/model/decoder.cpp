@@ -248,12 +248,13 @@ Tensor Decoder::forward(std::span<const SequencePart> parts, const Tensor& token
       }
     }
     flush();
+    Tensor all = logits.size() == 1 ? logits[0] : cat(logits, 0);
+    for (const SequencePart& part : parts) part.cache->commit(part.count);
+    return all;
   } catch (...) {
     undo();
     throw;
   }
-  for (const SequencePart& part : parts) part.cache->commit(part.count);
-  return logits.size() == 1 ? logits[0] : cat(logits, 0);
 }
 
 }  // namespace tl

@@ -198,6 +198,8 @@ std::string GgufWriter::header(const Piece& piece, std::size_t number, std::size
   return out.take();
 }
 
+std::string GgufWriter::metadata_file() const { return header(Piece{}, 0, 1); }
+
 std::vector<std::string> GgufWriter::write(const std::string& path) const {
   const std::vector<Piece> pieces = plan();
   const std::string_view suffix = ".gguf";

@@ -11,8 +11,6 @@ namespace tl {
 
 namespace {
 
-constexpr std::int64_t kScaled = 32;  // elements that share a scale in Q8
-
 std::uint64_t head_bytes(KvType type, std::int64_t size) {
   const auto elements = static_cast<std::uint64_t>(KvCache::kBlockPositions * size);
   switch (type) {
@@ -22,7 +20,7 @@ std::uint64_t head_bytes(KvType type, std::int64_t size) {
     case KvType::F32:
       return elements * 4;
     case KvType::Q8:
-      return elements + elements / kScaled * 2;
+      return elements + elements / KvLayout::kScaled * 2;
   }
   return 0;
 }
@@ -69,7 +67,7 @@ KvCache::KvCache(const Device& device, const KvShape& shape, std::int64_t contex
                 " positions");
   }
   // Vectors of eight elements, and whole scales.
-  const std::int64_t step = shape.type == KvType::Q8 ? kScaled : 8;
+  const std::int64_t step = shape.type == KvType::Q8 ? KvLayout::kScaled : 8;
   if (shape.key_size % step != 0 || shape.value_size % step != 0) {
     throw Error(ErrorKind::Unsupported, "KvCache", "heads of ", shape.key_size, " and ",
                 shape.value_size, " elements: a cache of ", shape.type,

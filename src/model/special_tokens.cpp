@@ -223,11 +223,11 @@ void set_from_config(const ModelConfig& config, Ids& ids) {
 
 using Metadata = std::vector<std::pair<std::string, GgufValue>>;
 
-std::optional<Json> read_chat_template(const Checkpoint& checkpoint, const TokenizerFiles& files) {
+std::optional<Json> read_chat_template(const TokenizerFiles& files) {
   if (files.config) {
     if (const Json* found = files.config->fields().find("chat_template")) return *found;
   }
-  if (const auto path = checkpoint.file("chat_template.jinja")) {
+  if (const auto& path = files.template_path) {
     const MappedFile file(*path);
     const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
     if (const std::size_t bad = first_invalid_utf8(text); bad != text.size()) {
@@ -235,7 +235,7 @@ std::optional<Json> read_chat_template(const Checkpoint& checkpoint, const Token
     }
     return Json(text);
   }
-  if (const auto path = checkpoint.file("chat_template.json")) {
+  if (const auto& path = files.json_template_path) {
     const Json json = read_json(*path);
     if (const Json* found = Fields(*path, json).find("chat_template")) return *found;
   }
@@ -287,8 +287,8 @@ void add_chat_templates(const Json& found, std::vector<std::string>& notes, Meta
 }  // namespace
 
 std::vector<std::pair<std::string, GgufValue>> special_token_metadata(
-    const Checkpoint& checkpoint, const TokenizerFiles& files, const ModelConfig& config,
-    const Vocabulary& vocabulary, std::vector<std::string>& notes) {
+    const TokenizerFiles& files, const ModelConfig& config, const Vocabulary& vocabulary,
+    std::vector<std::string>& notes) {
   const bool is_llama = config.architecture.family == Family::Llama;
   const Roles roles(files);
   Ids ids(vocabulary, notes);
@@ -324,7 +324,7 @@ std::vector<std::pair<std::string, GgufValue>> special_token_metadata(
   if (vocabulary.add_space_prefix) {
     out.emplace_back("tokenizer.ggml.add_space_prefix", GgufValue(*vocabulary.add_space_prefix));
   }
-  if (const auto found = read_chat_template(checkpoint, files)) {
+  if (const auto found = read_chat_template(files)) {
     add_chat_templates(*found, notes, out);
   }
   return out;

@@ -141,13 +141,12 @@ std::string Tokenizer::decode(std::span<const TokenId> ids, DecodeOptions option
   bool at_start = options.is_start && state_->vocabulary.add_space_prefix;
   for (const TokenId id : ids) {
     const std::string_view text = piece(id);
-    const bool is_hidden = is_special(id);
-    if (is_hidden && !options.special) continue;
+    if (is_special(id) && !options.special) continue;
     // No space goes before a token that stands in the text as it is.
     const bool is_text =
         !state_->vocabulary.has(id, tok::Control | tok::Unknown | tok::UserDefined);
     out += text.substr(at_start && is_text && text.starts_with(' ') ? 1 : 0);
-    if (!is_hidden) at_start = false;
+    at_start = false;
   }
   return out;
 }
@@ -217,7 +216,7 @@ std::string TextStream::push(TokenId id) {
   DecodeOptions options = options_;
   options.is_start = at_start_;
   pending_ += tokenizer_.decode({&id, 1}, options);
-  if (!tokenizer_.is_special(id)) at_start_ = false;
+  if (options_.special || !tokenizer_.is_special(id)) at_start_ = false;
   const std::size_t ready = pending_.size() - tok::unfinished_tail(pending_);
   std::string out = tok::valid_utf8(std::string_view(pending_).substr(0, ready));
   pending_.erase(0, ready);

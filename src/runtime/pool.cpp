@@ -359,6 +359,7 @@ BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* dev
   if (device != nullptr) device->add();
   // Release: a weak handle of an earlier block in this record may look at it from now on.
   block->references.store(BlockHeader::kOwner, std::memory_order_release);
+  tell(MemoryEvent::Kind::Allocate, *block);
 #if defined(TL_STRESS)
   // Fresh memory must not be relied on: give it a value that no one mistakes for a result.
   if (bytes != 0) {
@@ -375,12 +376,19 @@ BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* dev
   return block;
 }
 
+void Pool::tell(MemoryEvent::Kind kind, const Block& block, std::uint64_t detached) const noexcept {
+  const MemoryHook hook = memory_hook.load(std::memory_order_relaxed);
+  if (hook == nullptr || block.bytes == 0) return;
+  hook({kind, context_.location(), block.bytes, block.serial, detached, block.label.text()});
+}
+
 void return_block(BlockHeader* block) noexcept {
   Block& record = record_of(block);
   record.pool->give_back(record);
 }
 
 void Pool::give_back(Block& block) noexcept {
+  tell(MemoryEvent::Kind::Return, block);
   block.references.store(0, std::memory_order_relaxed);
   if (block.foreign.load(std::memory_order_acquire)) collect_uses(block);
   StreamState* home = block.home;

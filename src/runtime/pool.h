@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,8 @@
 namespace tl {
 
 class Context;
+
+extern std::atomic<MemoryHook> memory_hook;  // set_memory_hook()
 
 class Pool {
  public:
@@ -47,6 +50,8 @@ class Pool {
                     StreamState& home, DeviceState* device, Label label);
 
   void give_back(Block& block) noexcept;
+  // Tells who listens; `detached` is the block that a fresh one takes the place of.
+  void tell(MemoryEvent::Kind kind, const Block& block, std::uint64_t detached = 0) const noexcept;
 
   // Takes a segment from the driver that is as large as the large ones of these blocks together,
   // unless a free chunk is. Small blocks share segments anyway. Throws OutOfMemory, Overflow.

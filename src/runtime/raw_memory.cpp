@@ -84,6 +84,7 @@ RawMemory::Fresh RawMemory::fresh(const Stream& stream) const {
   Block& old = record(block_);
   BlockRef block = BlockRef::adopt(old.pool->take(bytes_, *stream.state(), old.device, old.label));
   std::byte* data = block->address;
+  old.pool->tell(MemoryEvent::Kind::Detach, record(block), old.serial);
   return {std::move(block), data};
 }
 

@@ -1,6 +1,7 @@
 #include "tl/runtime/report.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "runtime/context.h"
 #include "runtime/contexts.h"
@@ -8,6 +9,10 @@
 #include "tl/base/text.h"
 
 namespace tl {
+
+std::atomic<MemoryHook> memory_hook{nullptr};
+
+MemoryHook set_memory_hook(MemoryHook hook) noexcept { return memory_hook.exchange(hook); }
 
 MemoryReport memory_report() {
   MemoryReport report;

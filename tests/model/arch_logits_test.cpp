@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/gguf_files.h"
+#include "model/reference_models.h"
 #include "tl/model/decoder.h"
 #include "tl/ops/join.h"
 
@@ -31,7 +32,7 @@ struct Case {
 std::ostream& operator<<(std::ostream& out, const Case& each) { return out << each.name; }
 
 std::vector<Case> cases() {
-  const std::string data = join(TL_SOURCE, "/tests/model/data/logits.");
+  const std::string data = (test::source_folder() / "tests/model/data/logits.").string();
   const auto json = nlohmann::json::parse(test::contents(data + "json"));
   const std::string reference = test::contents(data + "bin");
   const std::size_t bytes = reference.size() / json["cases"].size();
@@ -52,7 +53,7 @@ std::vector<Case> cases() {
 class Logits : public testing::TestWithParam<Case> {
  protected:
   Decoder decoder(std::int64_t chunk) const {
-    const GgufFile file = GgufFile::open(join(TL_REFERENCE_MODELS, '/', GetParam().name, ".gguf"));
+    const GgufFile file = GgufFile::open(test::reference_model(GetParam().name));
     return {file,
             ModelWeights::load(file, Device::cpu()),
             {.cache = KvType::F32, .context = GetParam().context, .chunk = chunk}};

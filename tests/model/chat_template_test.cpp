@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "model/gguf_files.h"
 #include "model/jinja/evaluate.h"
 #include "model/vocabularies.h"
 
@@ -44,7 +45,7 @@ ChatInput two_turns() {
 
 // What Jinja2 renders of each template was written down with it; null stands for an error.
 TEST(Templates, RenderWhatJinjaRenders) {
-  std::ifstream in(fs::path(TL_SOURCE) / "tests/model/data/template_cases.json");
+  std::ifstream in(source_folder() / "tests/model/data/template_cases.json");
   const Json data = Json::parse(in);
   const std::string names = data["context"].dump();
   ASSERT_GT(data["cases"].size(), 1000U);

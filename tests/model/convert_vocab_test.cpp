@@ -183,9 +183,8 @@ TEST(ConvertVocab, BadVocabulariesAreRefused) {
 // ---- vocabularies of others
 
 TEST(ConvertVocab, TheByteVocabularyOfGpt2ComesBack) {
-  if (data_folder().empty()) GTEST_SKIP() << "no shared/data near the sources";
-  const GgufFile known =
-      GgufFile::open((data_folder().parent_path() / "tokenizer/ggml-vocab-gpt-2.gguf").string());
+  if (vocabulary_folder().empty()) GTEST_SKIP() << "there is no shared/data/tokenizer";
+  const GgufFile known = GgufFile::open((vocabulary_folder() / "ggml-vocab-gpt-2.gguf").string());
   const auto tokens = list<std::string>(known, "tokens");
   const auto types = list<std::int32_t>(known, "token_type");
   SavedModel model("Qwen2ForCausalLM");
@@ -210,9 +209,9 @@ TEST(ConvertVocab, TheByteVocabularyOfGpt2ComesBack) {
 class LlamaPieces : public testing::Test {
  protected:
   void SetUp() override {
-    if (data_folder().empty()) GTEST_SKIP() << "no shared/data near the sources";
-    const GgufFile known = GgufFile::open(
-        (data_folder().parent_path() / "tokenizer/ggml-vocab-llama-spm.gguf").string());
+    if (vocabulary_folder().empty()) GTEST_SKIP() << "there is no shared/data/tokenizer";
+    const GgufFile known =
+        GgufFile::open((vocabulary_folder() / "ggml-vocab-llama-spm.gguf").string());
     file.emplace(known);
     tokens = list<std::string>(known, "tokens");
     scores = list<float>(known, "scores");

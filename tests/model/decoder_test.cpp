@@ -8,6 +8,7 @@
 
 #include "model/gguf_files.h"
 #include "model/logits.h"
+#include "model/reference_models.h"
 #include "support/on_every_device.h"
 #include "tl/model/quantize.h"
 
@@ -15,22 +16,19 @@ namespace tl {
 namespace {
 
 using test::logits_of;
+using test::reference_model;
 
 constexpr std::int64_t kVocabulary = 96;
 
 // Models of a few layers: 46 of them make twenty times as much of every rounding.
 std::vector<std::string> architectures() {
-  const auto json =
-      nlohmann::json::parse(test::contents(join(TL_SOURCE, "/tests/model/data/logits.json")));
+  const auto json = nlohmann::json::parse(
+      test::contents((test::source_folder() / "tests/model/data/logits.json").string()));
   std::vector<std::string> names;
   for (const auto& each : json["cases"]) {
     if (each["name"] != "gemma2-46-layers") names.push_back(each["name"]);
   }
   return names;
-}
-
-std::string file_of(const std::string& name) {
-  return join(TL_REFERENCE_MODELS, '/', name, ".gguf");
 }
 
 // So many tokens, none like its neighbours.
@@ -55,7 +53,7 @@ class Decoders : public test::OnEveryDevice {
     return {file, ModelWeights::load(file, device), options};
   }
   Decoder decoder(const std::string& name, const DecoderOptions& options = {.context = 256}) const {
-    return open(file_of(name), device(), options);
+    return open(reference_model(name), device(), options);
   }
   // On the CPU only the order of sums differs, and with it which half a key becomes; on GPUs
   // attention is of halves. Logits are about 1.
@@ -149,8 +147,8 @@ TEST_P(Decoders, EveryArchitectureIsAsOnTheCpu) {
   if (device().is_cpu()) GTEST_SKIP() << "the CPU's are tested against llama.cpp's";
   const std::vector<TokenId> all = tokens(26);
   for (const std::string& name : architectures()) {
-    const auto expected =
-        logits_of(open(file_of(name), Device::cpu(), {.cache = KvType::F32, .context = 256}), all);
+    const auto expected = logits_of(
+        open(reference_model(name), Device::cpu(), {.cache = KvType::F32, .context = 256}), all);
     for (const std::size_t pass : {1, 9, 26}) {
       expect_near(logits_of(decoder(name), all, pass), expected, join(name, " by ", pass));
     }
@@ -165,7 +163,7 @@ TEST_P(Decoders, TokensOneByOneAreAsManyAtOnceInEveryFormat) {
     const std::vector<TokenId> all = tokens(name == "llama-window" ? 70 : 16);
     for (const std::string_view recipe : {"F16", "Q8_0"}) {
       const std::string path = folder.file(join(name, recipe, ".gguf"));
-      quantize_gguf(GgufFile::open(file_of(name)), path, find_quant_recipe(recipe));
+      quantize_gguf(GgufFile::open(reference_model(name)), path, find_quant_recipe(recipe));
       const Decoder model = open(path, device());
       const auto at_once = logits_of(model, all);
       const test::Apart far = test::apart(logits_of(model, all, 1), at_once);

@@ -117,14 +117,27 @@ inline void refused(const Raw& raw, const std::string& text) {
   expect_error(ErrorKind::BadFile, text, [&] { raw.open(); });
 }
 
+// The source tree. Where the tests run without one, TL_TEST_ROOT names a folder with the files that
+// they read of it (tools/gpu_bundle.sh makes one).
+inline fs::path source_folder() {
+  const std::string given(environment("TL_TEST_ROOT"));
+  return given.empty() ? fs::path(TL_SOURCE) : fs::absolute(given);
+}
+
 // The models that come with the project, where they are; an empty path where they are not.
 inline fs::path data_folder() {
-  fs::path at = fs::path(TL_SOURCE).parent_path();
-  // Beside the source tree, or beside the folder that work trees are in.
-  for (int up = 0; up < 2; ++up, at = at.parent_path()) {
+  fs::path at = source_folder();
+  // In the source tree, beside it, or beside the folder that work trees are in.
+  for (int up = 0; up < 3; ++up, at = at.parent_path()) {
     if (fs::exists(at / "shared/data/gguf")) return at / "shared/data/gguf";
   }
   return {};
+}
+
+// The vocabularies beside them, which may be left out.
+inline fs::path vocabulary_folder() {
+  const fs::path at = data_folder().parent_path() / "tokenizer";
+  return !data_folder().empty() && fs::exists(at) ? at : fs::path();
 }
 
 }  // namespace tl::test

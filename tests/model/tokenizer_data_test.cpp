@@ -72,9 +72,8 @@ INSTANTIATE_TEST_SUITE_P(Files, Vocabularies,
                          });
 
 TEST_P(Vocabularies, GiveTheIdsOfTheCasesAndTheTextBack) {
-  const fs::path folder =
-      data_folder().empty() ? fs::path() : data_folder().parent_path() / "tokenizer";
-  if (folder.empty() || !fs::exists(folder)) GTEST_SKIP() << "there is no shared/data/tokenizer";
+  const fs::path folder = vocabulary_folder();
+  if (folder.empty()) GTEST_SKIP() << "there is no shared/data/tokenizer";
   const fs::path path = folder / GetParam();
   const Tokenizer tokenizer = Tokenizer::from_gguf(GgufFile::open(path.string()));
   EXPECT_TRUE(tokenizer.warnings().empty());
@@ -108,7 +107,7 @@ TEST(TokenizerData, TheTinyModelsGiveTheIdsOfTheCases) {
 }
 
 TEST(PreTokenizers, FindTheWordsThatTheModelsOwnExpressionsFind) {
-  const Json cases = read_json(fs::path(TL_SOURCE) / "tests/model/data/pre_cases.json")["cases"];
+  const Json cases = read_json(source_folder() / "tests/model/data/pre_cases.json")["cases"];
   ASSERT_GT(cases.size(), 500U);
   for (const Json& each : cases) {
     const auto name = each[0].get<std::string>(), text = each[1].get<std::string>();

@@ -99,7 +99,11 @@ TEST(SentencePiece, DecodingDropsTheSpaceOfAStartAlone) {
   const Ids ids = tokenizer.encode("a");
   EXPECT_EQ(ids, (Ids{1, kSpaceA}));
   EXPECT_EQ(tokenizer.decode(ids), "a");
-  EXPECT_EQ(tokenizer.decode(ids, {.special = true, .is_start = true}), "<s>a");
+  // A token that is shown is the start: the same as in llama.cpp and in the models' own tokenizers.
+  EXPECT_EQ(tokenizer.decode(ids, {.special = true, .is_start = true}), "<s> a");
+  TextStream stream(tokenizer, {.special = true, .is_start = true});
+  EXPECT_EQ(stream.push(ids[0]), "<s>");
+  EXPECT_EQ(stream.push(ids[1]), " a");
   EXPECT_EQ(tokenizer.decode(ids, {.special = false, .is_start = false}), " a");
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support/on_every_device.h"
 #include "tl/runtime/label.h"
@@ -78,6 +79,34 @@ TEST(Labels, SameTextIsSameLabel) {
   EXPECT_FALSE(Label("x") == Label("y"));
   EXPECT_EQ(Label("").text(), "");
   EXPECT_EQ(Label("x").text(), "x");
+}
+
+std::vector<MemoryEvent> heard;
+void listen(const MemoryEvent& event) noexcept { heard.push_back(event); }
+
+TEST_P(Report, WhoListensHearsWhatHappensToMemory) {
+  heard.clear();
+  const MemoryHook before = set_memory_hook(listen);
+  {
+    DeviceMemory<char> a(device(), 4000, Label("heard"));
+    DeviceMemory<char> b = a;  // shares: nothing happens
+    b.mutable_data(device().stream());
+  }
+  EXPECT_EQ(set_memory_hook(before), &listen);
+  std::vector<MemoryEvent> mine;
+  for (const MemoryEvent& event : heard) {
+    if (event.label == "heard" && event.location == GetParam()) mine.push_back(event);
+  }
+  ASSERT_EQ(mine.size(), 5U);
+  using Kind = MemoryEvent::Kind;
+  EXPECT_EQ(mine[0].kind, Kind::Allocate);
+  EXPECT_EQ(mine[1].kind, Kind::Allocate);
+  EXPECT_EQ(mine[2].kind, Kind::Detach);
+  EXPECT_EQ(mine[2].block, mine[1].block);
+  EXPECT_EQ(mine[2].detached, mine[0].block);
+  EXPECT_EQ(mine[3].kind, Kind::Return);
+  EXPECT_EQ(mine[4].kind, Kind::Return);
+  for (const MemoryEvent& event : mine) EXPECT_EQ(event.bytes, 4000U);
 }
 
 }  // namespace

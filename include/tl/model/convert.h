@@ -60,4 +60,12 @@ std::vector<std::string> convertible_architectures();
 ConvertResult convert_checkpoint(const std::vector<std::string>& from, const std::string& to,
                                  const ConvertOptions& options = {});
 
+// The vocabulary, the special tokens and the chat template of a tokenizer.json of Hugging Face's
+// library as the bytes of a GGUF file without tensors: GgufFile::from_memory() reads it, and
+// Tokenizer::from_gguf() and ChatTemplate::from_gguf() what is in it. The file may have any name;
+// where it is tokenizer.json, tokenizer_config.json and the like beside it count too. Throws
+// BadFile with the file and the key, Unsupported for a kind of vocabulary that is not known here.
+std::string convert_tokenizer(const std::string& tokenizer_json,
+                              std::vector<std::string>* notes = nullptr);
+
 }  // namespace tl

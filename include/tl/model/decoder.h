@@ -7,8 +7,9 @@
 //   Tensor logits = decoder.forward(tokens, cache);  // (1, vocabulary): of what comes next
 //
 // Weights stay as the file has them. A decoder is a value and may be used by several threads, each
-// with caches of its own. On a GPU nothing here waits for the device: tokens may be a tensor that
-// is still being computed, and so may logits.
+// with caches of its own. On a GPU tokens may be a tensor that is still being computed, and so may
+// logits: one token at a time waits for the device only when a cache takes a new block; several at
+// once wait for an upload of where they go.
 #pragma once
 
 #include <cstdint>

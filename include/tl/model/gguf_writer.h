@@ -61,6 +61,8 @@ class GgufWriter {
   // source gives more or fewer bytes than its tensor has, and BadFile when the file cannot be
   // written; no half file is left then.
   std::vector<std::string> write(const std::string& path) const;
+  // The bytes of a file of the keys alone, without tensors: GgufFile::from_memory() reads it.
+  std::string metadata_file() const;
 
  private:
   struct Entry {

@@ -63,7 +63,6 @@ class KvCache {
   void extend(std::int64_t count, const Stream& stream);
   void commit(std::int64_t count) { length_ += count; }  // positions that extend() made room for
   const std::vector<RawMemory>& blocks() const noexcept { return blocks_; }
-  std::vector<RawMemory>& blocks() noexcept { return blocks_; }
   // The blocks' addresses, and the same on the device (i64). After extend().
   std::vector<std::byte*> addresses(const Stream& stream);
   const Tensor& address_table(const Stream& stream);
@@ -81,6 +80,8 @@ class KvCache {
 // Where things lie in a block: layer by layer; of each, first the keys of all heads and then the
 // values; of each head, position by position. With Q8 the scales of a head come after its bytes.
 struct KvLayout {
+  static constexpr std::int64_t kScaled = 32;  // elements that share a scale in Q8
+
   explicit KvLayout(const KvShape& shape);
   std::uint64_t layer_bytes = 0;
   std::uint64_t values_at = 0;         // from the start of a layer

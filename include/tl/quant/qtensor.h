@@ -86,7 +86,8 @@ Tensor embedding(const QTensor& table, const Tensor& ids, DType dtype = DType::F
 // (docs/numerics.md); a row's result does not depend on how many rows come with it. On a GPU the
 // same is done for up to eight rows, and more go through the matrix units with x and the weight as
 // f16; the IQ formats but IQ4_NL and IQ4_XS, and devices without matrix units, decode a few rows of
-// the weight at a time.
+// the weight at a time. A weight of f16 or bf16 is multiplied there by the vendor's library where
+// there is one, with x rounded to its type and sums in f32.
 Tensor linear(const Tensor& x, const QTensor& weight);
 
 std::ostream& operator<<(std::ostream& out, const QTensor& tensor);  // type, shape and device

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tl/base/error.h"
@@ -34,6 +35,19 @@ struct MemoryReport {
 };
 
 MemoryReport memory_report();
+
+// What happens to memory, for a log: who listens is called by every thread, in the middle of its
+// work, and must neither throw nor use devices.
+struct MemoryEvent {
+  enum class Kind : std::uint8_t { Allocate, Detach, Return } kind = Kind::Allocate;
+  DeviceLocation location;
+  std::uint64_t bytes = 0;
+  std::uint64_t block = 0;     // its serial number
+  std::uint64_t detached = 0;  // Detach: the block that keeps the old bytes
+  std::string_view label;
+};
+using MemoryHook = void (*)(const MemoryEvent&) noexcept;
+MemoryHook set_memory_hook(MemoryHook hook) noexcept;  // null: none. Returns the one before.
 
 // Called for failures inside destructors, where nothing can be thrown. The hook must not throw; the
 // default does nothing (the failure is counted in PoolStatistics::failures all the same). Returns

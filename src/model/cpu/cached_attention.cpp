@@ -22,7 +22,7 @@ namespace tl::cpu::HWY_NAMESPACE {
 using model::LayerCache;
 using model::SequenceRows;
 
-inline constexpr std::int64_t kScaled = 32;  // elements that share a scale in Q8
+inline constexpr std::int64_t kScaled = KvLayout::kScaled;
 static_assert(kTile == KvCache::kBlockPositions);
 
 // One head's keys or values in one block.

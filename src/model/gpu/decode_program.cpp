@@ -207,7 +207,6 @@ void DecodeProgram::add_attention(std::int64_t layer) {
   a.value_head_bytes = static_cast<Index>(layout.value_head_bytes);
   a.window = config.attention[static_cast<std::size_t>(layer)].window;
   a.kv_type = static_cast<int>(shape_.type);
-  a.heads = static_cast<int>(config.heads);
   a.kv_heads = static_cast<int>(config.kv_heads);
   const auto inverse = [](std::int64_t n) {
     return n == 0 ? 0U : static_cast<unsigned>(divide_up(1 << 20, n));

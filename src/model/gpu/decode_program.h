@@ -31,9 +31,6 @@ class DecodeProgram {
   // large for a block.
   static std::unique_ptr<DecodeProgram> make(const arch::DecoderModel& model, const KvShape& shape);
 
-  DecodeOrder order() const noexcept { return order_; }
-  void set_order(DecodeOrder order) noexcept { order_ = order; }
-
   // Logits (1, vocabulary) of the token (u32, one element) that comes after those in the cache,
   // which has room for it. Does not wait.
   Tensor step(const Tensor& token, KvCache& cache, model::RopeTables& ropes);
@@ -55,7 +52,7 @@ class DecodeProgram {
   KvShape shape_;
   Device device_;
   std::uint32_t blocks_;
-  DecodeOrder order_;
+  const DecodeOrder order_;
   std::uint32_t ring_bytes_ = 0;  // shared memory for weights on their way; 0: none
   std::vector<kernels::DecodePhase> phases_;
   std::int64_t window_ = 0;              // of the layers that have one
