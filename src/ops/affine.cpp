@@ -60,7 +60,7 @@ namespace ops {
 namespace {
 
 // The bounds are numbers or tensors.
-std::vector<Tensor> call_clamp(std::string_view op, std::span<const OpValue> arguments) {
+std::vector<Tensor> run_clamp(std::string_view op, std::span<const OpValue> arguments) {
   using T = const Tensor&;
   const bool low = std::holds_alternative<Tensor>(arguments[1]);
   const bool high = std::holds_alternative<Tensor>(arguments[2]);
@@ -70,13 +70,21 @@ std::vector<Tensor> call_clamp(std::string_view op, std::span<const OpValue> arg
   return call<static_cast<Tensor (*)(T, Scalar, Scalar)>(&clamp)>(op, arguments);
 }
 
+constexpr OpParameter kClamp[] = {
+    {OpKind::Tensor}, {OpKind::TensorOrNumber}, {OpKind::TensorOrNumber}};
+
 }  // namespace
 
 std::span<const OpRow> affine_rows() {
   static constexpr OpRow kRows[] = {
       {"affine", "affine", "(x, factor, offset)", kNumberSet, "x factor + offset, rounded once.",
        call<&affine>},
-      {"clamp", "affine", "(x, low, high)", kNumberSet, "x held between two bounds.", call_clamp},
+      {"clamp",
+       "affine",
+       "(x, low, high)",
+       kNumberSet,
+       "x held between two bounds.",
+       {&run_clamp, kClamp}},
   };
   return kRows;
 }

@@ -291,13 +291,21 @@ namespace {
 template <Tensor (*kTensors)(const Tensor&, const Tensor&),
           Tensor (*kNumberLast)(const Tensor&, Scalar),
           Tensor (*kNumberFirst)(Scalar, const Tensor&)>
-std::vector<Tensor> call_two(std::string_view op, std::span<const OpValue> arguments) {
+std::vector<Tensor> run_two(std::string_view op, std::span<const OpValue> arguments) {
   const bool first = std::holds_alternative<Tensor>(arguments[0]);
   const bool second = std::holds_alternative<Tensor>(arguments[1]);
   if (first && !second) return call<kNumberLast>(op, arguments);
   if (!first && second) return call<kNumberFirst>(op, arguments);
   return call<kTensors>(op, arguments);
 }
+
+constexpr OpParameter kTwo[] = {{OpKind::TensorOrNumber}, {OpKind::TensorOrNumber}};
+
+template <Tensor (*kTensors)(const Tensor&, const Tensor&),
+          Tensor (*kNumberLast)(const Tensor&, Scalar),
+          Tensor (*kNumberFirst)(Scalar, const Tensor&)>
+constexpr OpCall call_two = {  // NOLINT(readability-identifier-naming): like call
+    &run_two<kTensors, kNumberLast, kNumberFirst>, kTwo};
 
 }  // namespace
 

@@ -89,22 +89,33 @@ const OpRow* find_op(std::string_view name) {
   return row == all.end() ? nullptr : &*row;
 }
 
+std::vector<std::optional<OpValue>> op_defaults(const OpRow& row) {
+  std::vector<std::optional<OpValue>> defaults;
+  for (const std::string_view parameter : parameters(row.signature)) {
+    const std::size_t equals = parameter.find('=');
+    defaults.emplace_back();
+    if (equals != std::string_view::npos) {
+      defaults.back() = parse_default(trimmed(parameter.substr(equals + 1)));
+    }
+  }
+  return defaults;
+}
+
 std::vector<Tensor> call_op(std::string_view name, std::span<const OpValue> arguments) {
   const OpRow* row = find_op(name);
   if (row == nullptr) throw Error(ErrorKind::BadArgument, "call", "there is no op '", name, "'");
-  const auto wanted = parameters(row->signature);
-  if (arguments.size() > wanted.size()) {
+  const auto defaults = op_defaults(*row);
+  if (arguments.size() > defaults.size()) {
     throw Error(ErrorKind::BadArgument, name, arguments.size(), " arguments for ", name,
                 row->signature);
   }
   std::vector<OpValue> all(arguments.begin(), arguments.end());
-  for (std::size_t i = all.size(); i < wanted.size(); ++i) {
-    const std::size_t equals = wanted[i].find('=');
-    if (equals == std::string_view::npos) {
-      throw Error(ErrorKind::BadArgument, name, "'", wanted[i], "' is missing in ", name,
-                  row->signature);
+  for (std::size_t i = all.size(); i < defaults.size(); ++i) {
+    if (!defaults[i]) {
+      throw Error(ErrorKind::BadArgument, name, "'", parameters(row->signature)[i],
+                  "' is missing in ", name, row->signature);
     }
-    all.push_back(parse_default(trimmed(wanted[i].substr(equals + 1))));
+    all.push_back(*defaults[i]);
   }
   return row->call(name, all);
 }

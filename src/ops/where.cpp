@@ -82,7 +82,7 @@ namespace ops {
 
 namespace {
 
-std::vector<Tensor> call_where(std::string_view op, std::span<const OpValue> arguments) {
+std::vector<Tensor> run_where(std::string_view op, std::span<const OpValue> arguments) {
   using T = const Tensor&;
   if (!std::holds_alternative<Tensor>(arguments[1])) {
     return call<static_cast<Tensor (*)(T, Scalar, T)>(&where)>(op, arguments);
@@ -93,12 +93,19 @@ std::vector<Tensor> call_where(std::string_view op, std::span<const OpValue> arg
   return call<static_cast<Tensor (*)(T, T, T)>(&where)>(op, arguments);
 }
 
+constexpr OpParameter kWhere[] = {
+    {OpKind::Tensor}, {OpKind::TensorOrNumber}, {OpKind::TensorOrNumber}};
+
 }  // namespace
 
 std::span<const OpRow> where_rows() {
   static constexpr OpRow kRows[] = {
-      {"where", "where", "(condition, yes, no)", kIntSet | DTypeSet{DType::Bool},
-       "Elements of one tensor or the other, by a condition.", call_where},
+      {"where",
+       "where",
+       "(condition, yes, no)",
+       kIntSet | DTypeSet{DType::Bool},
+       "Elements of one tensor or the other, by a condition.",
+       {&run_where, kWhere}},
       {"masked_fill", "where", "(x, mask, value)", kAnySet,
        "x, with a number where the mask is not 0.", call<&masked_fill>},
   };

@@ -6,6 +6,7 @@
 // ops has its rows at the end of its file in src/ops/; op_table() puts them together.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -52,7 +53,35 @@ struct NoValue {};
 using OpValue = std::variant<NoValue, Tensor, std::vector<Tensor>, Scalar, bool, Dims, std::string,
                              DType, Device>;
 
-using OpCall = std::vector<Tensor> (*)(std::string_view op, std::span<const OpValue> arguments);
+// What a parameter takes, as its type in C++ says.
+enum class OpKind : std::uint8_t {
+  Tensor,
+  Tensors,         // a list of them
+  TensorOrNumber,  // a Tensor or a Scalar
+  Number,          // a Scalar, or a double
+  Integer,
+  Boolean,
+  Dims,  // a list of integers, or one
+  Text,
+  DType,
+  Device,
+};
+struct OpParameter {
+  OpKind kind = OpKind::Tensor;
+  bool optional = false;  // may be none
+};
+
+// The function behind an op: called with values, and what it takes of each.
+struct OpCall {
+  using Function = std::vector<Tensor> (*)(std::string_view op, std::span<const OpValue> arguments);
+
+  Function function = nullptr;
+  std::span<const OpParameter> parameters;  // as many as the signature has
+
+  std::vector<Tensor> operator()(std::string_view op, std::span<const OpValue> arguments) const {
+    return function(op, arguments);
+  }
+};
 
 struct OpRow {
   std::string_view name;       // "softmax"
@@ -67,6 +96,8 @@ struct OpRow {
 std::span<const OpRow> op_table();
 // The row of that name, or null.
 const OpRow* find_op(std::string_view name);
+// The default of every parameter; nothing for one that must be given.
+std::vector<std::optional<OpValue>> op_defaults(const OpRow& row);
 // Calls an op with positional arguments; those left out take the defaults of the signature. Throws
 // BadArgument for an unknown op or arguments that do not fit.
 std::vector<Tensor> call_op(std::string_view name, std::span<const OpValue> arguments);
@@ -128,18 +159,48 @@ std::vector<Tensor> spread(R (*function)(Parameters...), std::string_view op,
   return collect(function(take<std::remove_cvref_t<Parameters>>(op, arguments, I)...));
 }
 
-template <class R, class... Parameters>
-std::vector<Tensor> spread_all(R (*function)(Parameters...), std::string_view op,
-                               std::span<const OpValue> arguments) {
-  return spread(function, op, arguments, std::index_sequence_for<Parameters...>{});
+template <class T>
+constexpr OpParameter parameter_of() {
+  if constexpr (kIsOptional<T>) {
+    return {parameter_of<typename T::value_type>().kind, true};
+  } else if constexpr (std::is_same_v<T, Tensor>) {
+    return {OpKind::Tensor};
+  } else if constexpr (std::is_same_v<T, std::span<const Tensor>>) {
+    return {OpKind::Tensors};
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return {OpKind::Boolean};
+  } else if constexpr (std::is_integral_v<T>) {
+    return {OpKind::Integer};
+  } else if constexpr (std::is_same_v<T, Dims>) {
+    return {OpKind::Dims};
+  } else if constexpr (std::is_same_v<T, std::string_view>) {
+    return {OpKind::Text};
+  } else if constexpr (std::is_same_v<T, DType>) {
+    return {OpKind::DType};
+  } else if constexpr (std::is_same_v<T, Device>) {
+    return {OpKind::Device};
+  } else {
+    static_assert(std::is_same_v<T, Scalar> || std::is_floating_point_v<T>);
+    return {OpKind::Number};
+  }
 }
+
+template <auto kFunction>
+struct Callable;
+template <class R, class... Parameters, R (*kFunction)(Parameters...)>
+struct Callable<kFunction> {
+  static constexpr std::array<OpParameter, sizeof...(Parameters)> kParameters = {
+      parameter_of<std::remove_cvref_t<Parameters>>()...};
+  static std::vector<Tensor> run(std::string_view op, std::span<const OpValue> arguments) {
+    return spread(kFunction, op, arguments, std::index_sequence_for<Parameters...>{});
+  }
+};
 
 }  // namespace detail
 
-// The OpCall of a function: {"softmax", ..., call<&softmax>}.
+// The OpCall of a function: {"softmax", ..., call<&softmax>}. Named as the function it is like.
 template <auto kFunction>
-std::vector<Tensor> call(std::string_view op, std::span<const OpValue> arguments) {
-  return detail::spread_all(kFunction, op, arguments);
-}
+inline constexpr OpCall call = {  // NOLINT(readability-identifier-naming)
+    &detail::Callable<kFunction>::run, detail::Callable<kFunction>::kParameters};
 
 }  // namespace tl
