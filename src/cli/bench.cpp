@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/model_run.h"
+#include "cli/program_run.h"
 #include "cli/terminal.h"
 #include "tl/base/error.h"
 #include "tl/base/text.h"
@@ -212,7 +213,64 @@ void print(const std::vector<ModelResult>& results) {
   table.print(stdout);
 }
 
+// The bench blocks of a program: the quickest, the middle and the slowest of the repetitions.
+int bench_program(const Options& options, const std::string& path, Table& table, Json& json) {
+  ProgramOptions program;
+  program.device = options.model->device;
+  return with_interpreter(program, {}, [&](Interpreter& interpreter) {
+    if (!load_program(interpreter, path)) return 1;
+    if (interpreter.benches().empty()) {
+      throw Error(ErrorKind::BadArgument, kWhere, path, " has no bench blocks");
+    }
+    for (std::size_t i = 0; i < interpreter.benches().size(); ++i) {
+      std::vector<double> seconds;
+      for (int turn = 0; turn <= options.repetitions; ++turn) {
+        const auto start = std::chrono::steady_clock::now();
+        try {
+          interpreter.run_bench(i);
+        } catch (const ProgramFailed& e) {
+          show_failure(e);
+          return 1;
+        }
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+        if (turn > 0) seconds.push_back(took.count());  // the first warms up
+      }
+      std::sort(seconds.begin(), seconds.end());
+      const double median = seconds[seconds.size() / 2];
+      const std::string& name = interpreter.benches()[i];
+      table.row({path, name, format_duration(seconds.front()), format_duration(median),
+                 format_duration(seconds.back())});
+      json.push_back({{"program", path},
+                      {"bench", name},
+                      {"seconds_min", seconds.front()},
+                      {"seconds_median", median},
+                      {"seconds_max", seconds.back()}});
+    }
+    return 0;
+  });
+}
+
+int bench_programs(const Options& options) {
+  Table table;
+  table.column("program").column("bench").column("min", Table::Align::Right);
+  table.column("median", Table::Align::Right).column("max", Table::Align::Right);
+  Json json = Json::array();
+  for (const std::string& path : options.paths) {
+    if (const int code = bench_program(options, path, table, json); code != 0) return code;
+  }
+  if (options.json) {
+    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    table.print(stdout);
+  }
+  return 0;
+}
+
 int bench(const Options& options) {
+  const auto is_program = [](const std::string& path) { return path.ends_with(".tl"); };
+  if (std::all_of(options.paths.begin(), options.paths.end(), is_program)) {
+    return bench_programs(options);
+  }
   tests_of(options);  // says at once when there is nothing to do
   std::vector<ModelResult> results;
   for (const std::string& path : options.paths) results.push_back(bench_model(options, path));
@@ -230,9 +288,11 @@ int bench(const Options& options) {
 
 void add_bench(CLI::App& app, Action& chosen) {
   const auto options = std::make_shared<Options>();
-  CLI::App& command = *app.add_subcommand(
-      "bench", "measure how fast models read prompts (pp) and write answers (tg)");
-  command.add_option("models", options->paths, "GGUF files")->required();
+  CLI::App& command = *app.add_subcommand("bench",
+                                          "measure how fast models read prompts (pp) and write "
+                                          "answers (tg), or bench blocks of programs");
+  command.add_option("models", options->paths, "GGUF files, or TensorLogic programs (.tl)")
+      ->required();
   add_device_options(command, options->model);
   const auto list = [&](const char* name, std::vector<std::int64_t>& to, const char* help) {
     command.add_option(name, to, help)

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/nearest.h"
 #include "cli/chat_session.h"
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/line_editor.h"
 #include "cli/model_run.h"
-#include "cli/nearest.h"
 #include "cli/sampling_options.h"
 #include "cli/terminal.h"
 #include "tl/base/error.h"

@@ -17,17 +17,23 @@ using Action = std::function<int()>;
 
 void add_bench(CLI::App& app, Action& chosen);
 void add_chat(CLI::App& app, Action& chosen);
+void add_check(CLI::App& app, Action& chosen);
 void add_convert(CLI::App& app, Action& chosen);
 void add_devices(CLI::App& app, Action& chosen);
 void add_demo(CLI::App& app, Action& chosen);
 void add_demo_memory(CLI::App& demo, Action& chosen);
 void add_demo_tensors(CLI::App& demo, Action& chosen);
+void add_doc(CLI::App& app, Action& chosen);
+void add_fmt(CLI::App& app, Action& chosen);
 void add_generate(CLI::App& app, Action& chosen);
 void add_inspect(CLI::App& app, Action& chosen);
 void add_load(CLI::App& app, Action& chosen);
 void add_logits(CLI::App& app, Action& chosen);
 void add_ops(CLI::App& app, Action& chosen);
 void add_quantize(CLI::App& app, Action& chosen);
+void add_repl(CLI::App& app, Action& chosen);
+void add_run(CLI::App& app, Action& chosen);
+void add_test(CLI::App& app, Action& chosen);
 void add_tokenize(CLI::App& app, Action& chosen);
 
 // --device: what Device::parse() takes, "auto" when it is not given.

@@ -51,6 +51,7 @@ InterruptScope::~InterruptScope() {
 }
 
 bool interrupted() noexcept { return was_interrupted.load(); }
+const std::atomic<bool>& interrupt_flag() noexcept { return was_interrupted; }
 
 void clear_interrupt() noexcept {
   was_interrupted.store(false);

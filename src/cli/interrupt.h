@@ -1,6 +1,8 @@
 // Ctrl-C while work goes on.
 #pragma once
 
+#include <atomic>
+
 namespace tl::cli {
 
 // While one of these lives, the first Ctrl-C only sets interrupted(), so that the work can end and
@@ -15,7 +17,8 @@ class InterruptScope {
 };
 
 bool interrupted() noexcept;
-void clear_interrupt() noexcept;  // and listens for the next first one
+const std::atomic<bool>& interrupt_flag() noexcept;  // what interrupted() tells
+void clear_interrupt() noexcept;                     // and listens for the next first one
 // Waits until the file can be read, or is at its end; false when Ctrl-C came first.
 bool wait_for_input(int file) noexcept;
 

@@ -4,6 +4,7 @@
 #include <histedit.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <clocale>
 #include <cstdio>
@@ -36,6 +37,10 @@ struct LineEditor::Edit {
     ::el_source(el, nullptr);  // ~/.editrc
   }
   ~Edit() {
+    if (lines != nullptr && !history_file.empty()) {
+      HistEvent event;
+      ::history(lines, &event, H_SAVE, history_file.c_str());
+    }
     if (el != nullptr) ::el_end(el);
     if (lines != nullptr) ::history_end(lines);
   }
@@ -49,7 +54,7 @@ struct LineEditor::Edit {
   }
   static char* prompt_of(EditLine* el) { return of(el).prompt.data(); }
   // Its own reading goes on after a signal; ours ends the line.
-  static int read_character(EditLine* /*el*/, wchar_t* out) {
+  static int read_character(EditLine* el, wchar_t* out) {
     std::mbstate_t state{};
     while (true) {
       char byte = 0;
@@ -59,6 +64,13 @@ struct LineEditor::Edit {
       if (got <= 0) return static_cast<int>(got);
       // Ctrl-D that was typed while an answer was written, when the terminal still ended lines.
       if (byte == 0) byte = 4;
+      if (Edit& self = of(el); byte == '\t' && self.completer) {
+        const std::string rest = self.complete();  // names: one byte, one character
+        if (rest.empty()) continue;
+        if (rest.size() > 1) ::el_push(el, rest.c_str() + 1);
+        *out = static_cast<wchar_t>(rest.front());
+        return 1;
+      }
       const std::size_t used = std::mbrtowc(out, &byte, 1, &state);
       if (used == static_cast<std::size_t>(-2)) continue;  // more bytes of it are to come
       if (used == static_cast<std::size_t>(-1)) {
@@ -69,7 +81,40 @@ struct LineEditor::Edit {
     }
   }
 
+  // The rest of the word before the cursor, as far as all that it could become agree; what it could
+  // become is shown when they part there. (libedit's own way to bind a function to a key never
+  // frees the function's name.)
+  std::string complete() {
+    const LineInfo* line = ::el_line(el);
+    const char* start = line->cursor;
+    const auto is_word = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == ':';
+    };
+    while (start > line->buffer && is_word(start[-1])) --start;
+    const std::string_view word(start, static_cast<std::size_t>(line->cursor - start));
+    if (word.empty()) return {};
+    const std::vector<std::string> words = completer(word);
+    if (words.empty()) return {};
+    std::string common = words.front();
+    for (const std::string& other : words) {
+      std::size_t same = 0;
+      while (same < common.size() && same < other.size() && common[same] == other[same]) ++same;
+      common.resize(same);
+    }
+    if (common.size() > word.size()) return common.substr(word.size());
+    if (words.size() > 1) {
+      fmt::print("\n");
+      for (const std::string& other : words) fmt::print("{}  ", other);
+      fmt::print("\n");
+      std::fflush(stdout);
+      ::el_set(el, EL_REFRESH);
+    }
+    return {};
+  }
+
   std::string prompt;
+  Completer completer;
+  std::string history_file;
   ::History* lines;
   EditLine* el;
 };
@@ -82,6 +127,19 @@ LineEditor::LineEditor(std::string prompt) {
 }
 
 LineEditor::~LineEditor() = default;
+
+void LineEditor::set_prompt(std::string prompt) {
+  if (edit_ != nullptr) edit_->prompt = std::move(prompt);
+}
+void LineEditor::set_completer(Completer completer) {
+  if (edit_ != nullptr) edit_->completer = std::move(completer);
+}
+void LineEditor::keep_history(const std::string& path) {
+  if (edit_ == nullptr) return;
+  HistEvent event;
+  ::history(edit_->lines, &event, H_LOAD, path.c_str());
+  edit_->history_file = path;
+}
 
 std::optional<std::string> LineEditor::read_plain() {
   while (true) {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/nearest.h"
 #include "cli/command.h"
-#include "cli/nearest.h"
 #include "cli/terminal.h"
 #include "tl/base/error.h"
 #include "tl/base/version.h"
@@ -92,6 +92,12 @@ int run(std::vector<std::string> arguments) {
   app.set_version_flag("--version", "tl " + std::string(version()), "print the version");
   app.require_subcommand(1);
   Action chosen;
+  add_run(app, chosen);
+  add_repl(app, chosen);
+  add_check(app, chosen);
+  add_test(app, chosen);
+  add_fmt(app, chosen);
+  add_doc(app, chosen);
   add_devices(app, chosen);
   add_demo(app, chosen);
   add_ops(app, chosen);
@@ -108,6 +114,9 @@ int run(std::vector<std::string> arguments) {
   if (arguments.empty()) {
     fmt::print(stderr, "{}", app.help());
     return kUsage;
+  }
+  if (arguments.front() == "help" || arguments.front() == "version") {
+    arguments.front().insert(0, "--");
   }
   std::string unknown;
   CLI::App& command = named_command(app, arguments, unknown);

@@ -8,6 +8,7 @@
 
 #include "tl/base/error.h"
 #include "tl/base/text.h"
+#include "tl/runtime/report.h"
 
 namespace tl::cli {
 
@@ -28,8 +29,8 @@ std::string MemoryUse::text() const {
                      missing == 0 ? "all returned" : format_bytes(missing) + " not returned");
 }
 
-MemoryWatch::MemoryWatch(const Device& device)
-    : device_(device), reports_(std::getenv("TL_MEMORY_CHECK") != nullptr) {
+MemoryWatch::MemoryWatch(const Device& device, bool reports)
+    : device_(device), reports_(reports || std::getenv("TL_MEMORY_CHECK") != nullptr) {
   device_.reset_peak();
   before_ = device_.pool();
   pinned_before_ = device_.pinned_pool().live_bytes;
@@ -88,6 +89,13 @@ MemoryUse MemoryWatch::finish() {
              "   {1:.2f} MB of {0} memory was not freed after execution.\n"
              "🔧 Attempting to force-release {0} memory...\n",
              kind, mebibytes(use_.missing));
+  for (const DeviceMemoryReport& report : memory_report().devices) {
+    if (report.location != device_.location()) continue;
+    for (const LabelUse& held : report.held) {
+      fmt::print(stderr, "   {:.2f} MB in {} block(s) taken by {}\n", mebibytes(held.bytes),
+                 held.blocks, held.label.empty() ? "(no label)" : held.label);
+    }
+  }
   const std::uint64_t freed = device_.trim();
   fmt::print(stderr, "   After purge: {:.2f} MB ({:+.2f} MB freed)\n\n",
              mebibytes(device_.pool().reserved_bytes), mebibytes(freed));

@@ -19,11 +19,11 @@ struct MemoryUse {
 };
 
 // Made before the model is loaded; finish() is called when everything was dropped. With
-// TL_MEMORY_CHECK in the environment both write a report to stderr; memory that is missing is
-// reported in any case.
+// TL_MEMORY_CHECK in the environment, or when asked to, both write a report to stderr; memory that
+// is missing is reported in any case, with the labels of what took it.
 class MemoryWatch {
  public:
-  explicit MemoryWatch(const Device& device);
+  explicit MemoryWatch(const Device& device, bool reports = false);
 
   void note_model(std::uint64_t bytes) { use_.model = bytes; }  // when it is loaded
   void note_cache(std::uint64_t bytes);                         // the most counts
