@@ -1,6 +1,7 @@
 #!/bin/bash
 # Packs what a GPU machine needs to run our tests and benchmarks on the real device into build/gpu-bundle: the programs,
-# stripped, the shared libraries they need, and run.sh. Nothing has to be installed there but the driver.
+# stripped, the shared libraries they need, the files that tests read, and run.sh. Nothing has to be installed there but the
+# driver.
 #
 # With AMD_EMULATE_DIR naming the folder of hip_over_cuda.cpp, a libamdhip64.so over libcuda is compiled from there and
 # packed too, so that the ROCm half of the runtime is tested on an NVIDIA GPU.
@@ -16,7 +17,7 @@ cmake --build --preset release -j "$jobs"
 rm -rf $bundle
 mkdir -p $bundle/bin $bundle/lib
 for program in tl base_tests runtime_tests kernels_tests tensor_tests ops_tests quant_tests model_tests weights_tests \
-    sampler_tests; do
+    decoder_tests engine_tests sampler_tests lang_value_tests lang_library_tests; do
   cp build/release/bin/$program $bundle/bin/
 done
 cp build/release/bin/*_bench $bundle/bin/
@@ -36,11 +37,27 @@ else
   echo "note: AMD_EMULATE_DIR is not set: the ROCm host path is not packed (see make help)"
 fi
 
+# What tests read, where they look for it below TL_TEST_ROOT. The models of others, with what is known of their results, are
+# packed where they are at hand; tests that need them are skipped otherwise. Vocabularies are nothing for a GPU.
+mkdir -p $bundle/tests/model
+cp -r tests/model/data $bundle/tests/model/
+mkdir -p $bundle/tests/lang
+cp -r tests/lang/scripts tests/lang/scripts_test.py $bundle/tests/lang/
+cp -r examples $bundle/
+cp -r build/release/tests/reference_models $bundle/
+for folder in shared ../shared ../../shared; do
+  [ -d $folder/data/gguf ] || continue
+  mkdir -p $bundle/shared/data/gguf
+  cp $folder/data/gguf/*.gguf $folder/data/gguf/*.exact.* $folder/data/gguf/tokenize-*.json $bundle/shared/data/gguf/
+  break
+done
+[ -d $bundle/shared ] || echo "note: there is no shared/data/gguf: tests with models made by others are skipped"
+
 cp bench/ops/*.py tools/make_model.py $bundle/
 cp tools/gpu_run.sh $bundle/run.sh
 # Every program holds the same kernels: a window as large as all of them keeps them once.
 rm -f $bundle.tgz $bundle.tar.xz
-tar -C build -cf - gpu-bundle | xz -T1 --lzma2=preset=1,dict=192MiB >$bundle.tar.xz
+tar -C build -cf - gpu-bundle | xz -T1 --x86 --lzma2=preset=1,dict=192MiB >$bundle.tar.xz
 size_mib=$(du -sm $bundle.tar.xz | cut -f1)
 echo "$bundle.tar.xz: $size_mib MiB; unpack it on a machine with a GPU and run gpu-bundle/run.sh"
 if [ "$size_mib" -ge $limit_mib ]; then

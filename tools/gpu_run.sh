@@ -10,7 +10,7 @@ out=${OUT:-./out}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-export TL_CACHE_DIR=$out/cache
+export TL_CACHE_DIR=$out/cache TL_TEST_ROOT=$here
 : > "$out/summary.txt"
 failed=0
 
@@ -71,7 +71,12 @@ for part in "$@"; do
       step quant "$here/bin/quant_tests"
       step model "$here/bin/model_tests"
       step weights "$here/bin/weights_tests"
+      step decoder "$here/bin/decoder_tests"
+      step engine "$here/bin/engine_tests"
       step sampler "$here/bin/sampler_tests"
+      step lang-values "$here/bin/lang_value_tests"
+      step lang-library "$here/bin/lang_library_tests"
+      step scripts python3 "$here/tests/lang/scripts_test.py" "$here/bin/tl" "$here" --device cuda:0 --jobs 8
       step kernels-compiled env TL_FORCE_RTC=1 "$here/bin/kernels_tests"
       if [ -e "$here/hip-over-cuda/libamdhip64.so" ]; then
         # The CUDA driver is hidden so that the ROCm devices are the ones under test.
@@ -83,7 +88,11 @@ for part in "$@"; do
         step rocm-ops "${over[@]}" "$here/bin/ops_tests"
         step rocm-quant "${over[@]}" "$here/bin/quant_tests"
         step rocm-weights "${over[@]}" "$here/bin/weights_tests"
+        step rocm-decoder "${over[@]}" "$here/bin/decoder_tests"
+        step rocm-engine "${over[@]}" "$here/bin/engine_tests"
         step rocm-sampler "${over[@]}" "$here/bin/sampler_tests"
+        step rocm-scripts "${over[@]}" python3 "$here/tests/lang/scripts_test.py" "$here/bin/tl" "$here" \
+          --device rocm:0 --jobs 8
       fi
       step demo "$here/bin/tl" demo memory
       ;;

@@ -114,6 +114,78 @@ class Usage(unittest.TestCase):
         self.assertIn("--clones", result.stdout)
 
 
+class Programs(unittest.TestCase):
+    """What `tl run` does beside running; programs themselves are in tests/lang/scripts."""
+
+    PROGRAM = "main { let a = ones([64, 64]) let b = a b[0, 0] = 5 print(sum(b)) }"
+
+    def run_program(self, program, *flags, **env):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "prog.tl")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(program)
+            return run("run", "-q", "--device", "cpu", *flags, path, env=env)
+
+    def test_no_device_is_opened_without_a_tensor(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": f"{folder}/log"}
+            path = os.path.join(folder, "prog.tl")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write('main { print("hi") }')
+            result = run("run", "-q", path, env=simulated("cuda") | log)
+            text = "\n".join(open(os.path.join(folder, name), encoding="utf-8").read()
+                             for name in os.listdir(folder) if name.startswith("log"))
+        self.assertEqual(result.stdout, "hi\n")
+        self.assertNotIn("libsimcuda", text)
+
+    def test_memory_can_be_followed(self):
+        result = self.run_program(self.PROGRAM, TL_DEBUG_MEMORY="1")
+        self.assertEqual((result.returncode, result.stdout), (0, "4100\n"))
+        for event in (r"alloc block \d+, 16384 bytes on cpu at .*prog\.tl:1", r"share 16384 bytes on cpu at .*prog\.tl:1",
+                      r"detach block \d+, 16384 bytes on cpu from block \d+", r"return block \d+, 16384 bytes on cpu"):
+            self.assertRegex(result.stderr, r"(?m)^\[GPU_MEMORY\] " + event)
+        counts = [result.stderr.count(f"[GPU_MEMORY] {kind} ") for kind in ("alloc", "return")]
+        self.assertEqual(counts[0], counts[1])
+
+    def test_builtins_are_timed(self):
+        result = self.run_program(self.PROGRAM, TL_PERF="1")
+        self.assertRegex(result.stderr, r"(?m)^\[PERF\] ones\(\): \d+\.\d{3}ms$")
+        self.assertRegex(result.stderr, r"(?m)^\[PERF\] sum\(f32\): \d+\.\d{3}ms$")
+
+    def test_the_pool_tells_what_it_did(self):
+        result = self.run_program(self.PROGRAM, TL_BUFFER_STATS="1", TL_BUFFER_MAX_MB="1")
+        self.assertRegex(result.stderr, r"=== Buffer Pool Stats: Program Execution ===\nPooled buffers: \d+\n")
+        self.assertRegex(result.stderr, r"Reuse rate: \d+\.\d%")
+        result = self.run_program(self.PROGRAM, TL_BUFFER_MAX_MB="many")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("TL_BUFFER_MAX_MB is 'many'", result.stderr)
+
+    def test_bench_blocks_are_measured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "prog.tl")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("bench quick { let x = 1 + 1 } bench sums { let s = sum(ones([8])) }")
+            result = run("bench", "--json", "-r", "2", "--device", "cpu", path)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            rows = json.loads(result.stdout)
+            self.assertEqual([row["bench"] for row in rows], ["quick", "sums"])
+            for row in rows:
+                self.assertLessEqual(row["seconds_min"], row["seconds_median"])
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("main { }")
+            result = run("bench", path)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("has no bench blocks", result.stderr)
+
+    def test_files_can_be_refused(self):
+        for program in ('main { print(read_text("/etc/passwd")) }', 'main { let f = write_text f("x", "y") }',
+                        'main { "x".remove_file() }', 'import "other.tl" main { }'):
+            result = self.run_program(program, "--no-files")
+            self.assertEqual(result.returncode, 1, program)
+            self.assertIn("this program may not use files", result.stderr)
+        self.assertEqual(self.run_program(self.PROGRAM, "--no-files").stdout, "4100\n")
+
+
 class Devices(unittest.TestCase):
     FIELDS = {"device", "kind", "index", "name", "architecture", "memory_total", "memory_free", "driver_version",
               "runtime_version", "math_libraries", "warp_width"}
@@ -570,7 +642,7 @@ class Tokenize(unittest.TestCase):
 
     def test_the_way_back(self):
         self.assertEqual(self.good("--decode", "-p", "[1, 259, 262, 13]"), "ab\n")
-        self.assertEqual(self.good("--decode", "--special", "-p", "1 259 262 263"), "<s>ab<|end|>")
+        self.assertEqual(self.good("--decode", "--special", "-p", "1 259 262 263"), "<s> ab<|end|>")
         for text in ("", "ab a\u6f22\n\n", "  x  ", "\U0001f999"):
             self.assertEqual(self.good("--decode", input=self.good(input=text)), text)
         self.assertEqual(json.loads(self.good("--decode", "--json", "-p", "262")), {"text": "ab"})

@@ -489,7 +489,7 @@ class OnSimulatedGpus(WithModel):
         here = json.loads(self.good("generate", "-p", "hi", "-n", "5", "--greedy", "--json").stdout)
         for vendor in ("cuda", "rocm"):
             result = self.good("generate", "-p", "hi", "-n", "5", "--greedy", "--json", "--device", f"{vendor}:0",
-                               "--chunk", "1", env=simulated(vendor) | {"TL_MEMORY_CHECK": "1"})
+                               env=simulated(vendor) | {"TL_MEMORY_CHECK": "1"})
             there = json.loads(result.stdout)
             self.assertEqual((there["device"], there["tokens"]), (f"{vendor}:0", here["tokens"]))
             self.assertIn("=== GPU Memory Check: After Execution ===", result.stderr)
@@ -498,7 +498,7 @@ class OnSimulatedGpus(WithModel):
     def test_too_little_memory_is_an_error_wherever_it_shows(self):
         failed = 0
         for kilobytes in (1, 64, 512, 2048, 4096, 6144):
-            result = run("generate", self.model, "-p", "hi", "-n", "3", "--device", "cuda:0", "--chunk", "1",
+            result = run("generate", self.model, "-p", "hi", "-n", "3", "--device", "cuda:0",
                          env=simulated("cuda") | {"TL_MEMORY_CHECK": "1", "SIMGPU_MEMORY": str(kilobytes << 10)})
             self.assertIn(result.returncode, (0, 1), result.stderr)
             self.assertNotIn("leak detected", result.stderr)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the small files that the fuzzers start from: make_seeds.py FOLDER
 
-A folder for each kind (gguf, safetensors, npy, sentencepiece, template, tokenizer) gets a few files of some hundred
-bytes; beside it is a list of its files, NAME.txt, as libFuzzer's -seed_inputs takes it.
+A folder for each kind (gguf, safetensors, npy, program, sentencepiece, template, tokenizer) gets a few files of some
+hundred bytes; beside it is a list of its files, NAME.txt, as libFuzzer's -seed_inputs takes it.
 """
 
 import io
@@ -117,6 +117,46 @@ def template_seeds():
            b"{% set x | trim %} y {% endset %}{{ x[1:-1:2] }}{{ l | selectattr('a', 'equalto', 1) | list | length }}")
 
 
+def program_seeds():
+    yield b"""import "lib.tl"
+entity Person = {alice, bob}
+tensor w: float16[1, ?] learnable = [0.5]
+relation lives_in(p: Person, c: entity) embed float16[64] learnable
+rule Grand(x, z) <- Parent(x, y), not Dead(x), x != z
+A(x) :- B(x, "k", 3)
+Y[i, k] ~ W[i, j] * X[j, k]
+embedding E { entities: auto dimension: 8 init: xavier }
+struct P<T> { x: float, q: Other<int> }
+impl Drop for P { fn drop(self) -> void {} }
+"""
+    yield b"""fn f(x: float32[2, n], y: int = 3) -> (int, float) { return x + y as int } // note
+const N = 3
+main {
+  let (a, b) = (1, 2.5e-3); y := a[i + 1, :, 1:-1, ::2]
+  if not a and b <-1 { 1 } else if a < b { 2 } else { 3 }
+  for (k, v) in {"a": 1} { continue }
+  for e in {alice, bob} { break }
+  let h = match q { 0 | -1 => "z", P { x: 1.0, y } if a > 3 => 2, (p, _) => { return 3 } }
+  let l = [x * 2 for x in 0..9 if x > 1]
+}
+"""
+    yield b"""main {
+  R(alice, X)? where X > 3, not Q(X)
+  infer { forward R(x)? gradient S(y)? }
+  learn { e = x * w objective: e, optimizer: sgd(lr: 0.1), epochs: 50 }
+  let f = |x, y: int = 3| x + y /* c */
+  let g = fn(x) -> int { x }
+  Box<int>::make(3).x[0] += inv w ** -2
+  a ~ b @ c
+  tensor t: float32[2] = {:}
+  with T { panic("x {}", 1) } while i < 3 { i += 1 } loop { break }
+  python import a.b as c
+}
+test t { assert(1 == 1) }
+bench b { f(1, dim: 2, keep=true) }
+"""
+
+
 def vocabulary(model, words, keys, text):
     """A file of the vocabulary with the text after it; the fuzzer takes the last quarter as text."""
     arrays = [("tokenizer.ggml.model", 8, string(model)),
@@ -143,7 +183,8 @@ def tokenizer_seeds():
 
 def main(folder):
     for name, seeds in {"gguf": gguf_seeds(), "safetensors": safetensors_seeds(), "npy": npy_seeds(),
-                        "sentencepiece": sentencepiece_seeds(), "template": template_seeds(),
+                        "program": program_seeds(), "sentencepiece": sentencepiece_seeds(),
+                        "template": template_seeds(),
                         "tokenizer": tokenizer_seeds()}.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
         paths = []
