@@ -28,6 +28,7 @@ Tensor affine(const Tensor& x, Scalar factor, Scalar offset) {
   } else {
     gpu::affine(x, out, factor, offset);
   }
+  if (has_history(x)) add_history(out, "affine", {x}, {factor});
   return out;
 }
 
@@ -42,6 +43,7 @@ Tensor clamp(const Tensor& x, Scalar low, Scalar high) {
   } else {
     gpu::clamp(x, out, low, high);
   }
+  if (has_history(x)) add_history(out, "clamp", {x}, {low, high});
   return out;
 }
 

@@ -27,6 +27,8 @@ void expect_taken(std::string_view what, BinaryOp op, DType dtype) {
               ", got ", dtype);
 }
 
+bool is_flat(BinaryOp op) { return op == BinaryOp::FloorDiv || gives_flag(op); }
+
 // A null layout stands for `value`.
 Tensor compute(BinaryOp op, const Tensor& a, const Layout* a_layout, const Tensor& b,
                const Layout* b_layout, Scalar value, const Shape& shape) {
@@ -38,6 +40,13 @@ Tensor compute(BinaryOp op, const Tensor& a, const Layout* a_layout, const Tenso
     cpu::binary(op, a, a_layout, b, b_layout, value, out);
   } else {
     gpu::binary(op, a, a_layout, b, b_layout, value, out);
+  }
+  if (has_history(a, b) && !is_flat(op)) {
+    if (a_layout != nullptr && b_layout != nullptr) {
+      add_history(out, name(op), {a, b});
+    } else {
+      add_history(out, join(name(op), "_number"), {first}, {value, a_layout == nullptr});
+    }
   }
   return out;
 }

@@ -37,6 +37,13 @@ Tensor source_for(const Tensor& x, const Shape& shape, const Tensor& from) {
   return source;
 }
 
+// `x`, after a write to a part of what `before` was, knows both.
+void add_write(Tensor& x, const Tensor& before, const Layout& part, const Tensor& written) {
+  add_history(x, "assign_at", {before, written},
+              {before.strides(), Dims{before.layout().offset()}, part.shape(), part.strides(),
+               Dims{part.offset()}});
+}
+
 // There is something to fill.
 void fill_elements(Tensor& out, Scalar value) {
   if (out.location().is_cpu()) {
@@ -51,6 +58,7 @@ void fill_elements(Tensor& out, Scalar value) {
 Tensor copy(const Tensor& x) {
   Tensor out = Tensor::uninitialized(x.shape(), x.dtype(), x.device());
   copy_elements(x, out);
+  if (has_history(x)) add_history(out, "copy", {x});
   return out;
 }
 
@@ -58,8 +66,7 @@ Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : copy(x); }
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
   const Shape to = fill_hole("reshape", shape, x.count());
-  if (const auto layout = x.layout().reshape(to)) return x.with_layout(*layout);
-  return copy(x).view(to);
+  return x.layout().reshape(to) ? x.view(to) : copy(x).view(to);
 }
 
 Tensor flatten(const Tensor& x, std::int64_t first, std::int64_t last) {
@@ -88,6 +95,7 @@ Tensor to_dtype(const Tensor& x, DType dtype) {
   } else {
     gpu::cast(x, out);
   }
+  if (has_history(x)) add_history(out, "to_dtype", {x});
   return out;
 }
 
@@ -101,7 +109,9 @@ Tensor to(const Tensor& x, const Device& device) {
   there.copy_from(x.memory().slice(
       static_cast<std::uint64_t>(x.empty() ? 0 : x.layout().offset()) * size_of(x.dtype()),
       there.bytes()));
-  return Tensor::from_memory(std::move(there), x.dtype(), {x.shape(), x.strides(), 0});
+  Tensor out = Tensor::from_memory(std::move(there), x.dtype(), {x.shape(), x.strides(), 0});
+  if (has_history(x)) add_history(out, "to", {x}, {x.location().text()});
+  return out;
 }
 
 // What is assigned may share memory with what it is assigned to: the reference that `source` has
@@ -111,13 +121,17 @@ void assign(Tensor& to, const Tensor& from) {
   const Tensor source = source_for(to, to.shape(), from);
   if (to.empty()) return;
   ops::write_whole(to, [&](Tensor& target) { copy_elements(source, target); });
+  if (has_history(source)) add_history(to, "copy", {source});
 }
 
 void assign_at(Tensor& x, const Layout& part, const Tensor& from) {
   check_part("assign", x, part);
   const Tensor source = source_for(x, part.shape(), from);
   if (part.count() == 0) return;
+  const bool follows = has_history(x, source);
+  const Tensor before = follows ? x : Tensor();
   ops::write_part(x, part, [&](Tensor& target) { copy_elements(source, target); });
+  if (follows) add_write(x, before, part, source);
 }
 
 void fill(Tensor& x, Scalar value) {
@@ -130,7 +144,10 @@ void fill_at(Tensor& x, const Layout& part, Scalar value) {
   check_part("fill", x, part);
   ops::expect_whole("fill", value, x.dtype());
   if (part.count() == 0) return;
+  const bool follows = has_history(x);
+  const Tensor before = follows ? x : Tensor();
   ops::write_part(x, part, [&](Tensor& target) { fill_elements(target, value); });
+  if (follows) add_write(x, before, part, Tensor());
 }
 
 namespace ops {

@@ -58,6 +58,15 @@ void fold_batch(ops::Product& p) {
 // a and b have rank 2 or more and fit; devices and dtypes are checked. `bias` broadcasts to (m, n).
 Tensor multiply(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias,
                 const Shape& batch) {
+  const Tensor added = bias.value_or(Tensor());
+  if (has_history(a, b, added)) {
+    Tensor out = [&] {
+      const NoHistory none;
+      return multiply(a, b, bias, batch);
+    }();
+    add_history(out, "matmul", {a, b, added});
+    return out;
+  }
   ops::Product p;
   p.m = a.dim(-2);
   p.n = b.dim(-1);

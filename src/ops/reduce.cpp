@@ -103,19 +103,26 @@ std::int64_t count_of(const Tensor& x, const Dims& dims) {
   return count;
 }
 
+// `dims` and what else the op was told.
+Tensor with_history_of(Tensor out, std::string_view op, const Tensor& x, const Dims& dims,
+                       double setting = 0) {
+  if (has_history(x)) add_history(out, op, {x}, {dims, setting});
+  return out;
+}
+
 Tensor sum_like(std::string_view op, ReduceOp kind, const Tensor& x, const Dims& dims,
                 bool keepdim) {
   const Dims over = normalize_dims(op, dims, x.shape());
   expect_number(op, x);
-  return run({.op = kind}, x, over, keepdim, x.dtype());
+  return with_history_of(run({.op = kind}, x, over, keepdim, x.dtype()), op, x, over);
 }
 
 Tensor variance(std::string_view op, ReduceMode mode, const Tensor& x, const Dims& dims,
                 double correction, bool keepdim) {
   const Dims over = normalize_dims(op, dims, x.shape());
   ops::expect_float(op, x);
-  return run({.op = ReduceOp::Var, .mode = mode, .scalar = correction}, x, over, keepdim,
-             x.dtype());
+  const ReducePlan plan{.op = ReduceOp::Var, .mode = mode, .scalar = correction};
+  return with_history_of(run(plan, x, over, keepdim, x.dtype()), op, x, over, correction);
 }
 
 Tensor extreme(std::string_view op, bool smallest, const Tensor& x, const Dims& dims,
@@ -123,7 +130,8 @@ Tensor extreme(std::string_view op, bool smallest, const Tensor& x, const Dims& 
   const Dims over = normalize_dims(op, dims, x.shape());
   expect_elements(op, x, over);
   expect_number(op, x);
-  return run({.op = ReduceOp::Extreme, .smallest = smallest}, x, over, keepdim, x.dtype());
+  const ReducePlan plan{.op = ReduceOp::Extreme, .smallest = smallest};
+  return with_history_of(run(plan, x, over, keepdim, x.dtype()), op, x, over);
 }
 
 Tensor place(std::string_view op, bool smallest, const Tensor& x, const Dims& dims, bool keepdim) {
@@ -165,7 +173,8 @@ Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
   const Dims over = normalize_dims("mean", dims, x.shape());
   ops::expect_float("mean", x);
   const auto count = static_cast<double>(count_of(x, over));
-  return run({.op = ReduceOp::Sum, .scalar = count}, x, over, keepdim, x.dtype());
+  const ReducePlan plan{.op = ReduceOp::Sum, .scalar = count};
+  return with_history_of(run(plan, x, over, keepdim, x.dtype()), "mean", x, over);
 }
 Tensor mean_all(const Tensor& x) { return mean(x, all_dims(x.rank())); }
 
@@ -216,7 +225,8 @@ Tensor count_nonzero_all(const Tensor& x) { return count_nonzero(x, all_dims(x.r
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   const Dims over = normalize_dims("logsumexp", dims, x.shape());
   ops::expect_float("logsumexp", x);
-  return run({.op = ReduceOp::LogSumExp}, x, over, keepdim, x.dtype());
+  const ReducePlan plan{.op = ReduceOp::LogSumExp};
+  return with_history_of(run(plan, x, over, keepdim, x.dtype()), "logsumexp", x, over);
 }
 Tensor logsumexp_all(const Tensor& x) { return logsumexp(x, all_dims(x.rank())); }
 
@@ -240,7 +250,7 @@ Tensor norm(const Tensor& x, const Dims& dims, double p, bool keepdim) {
   }
   if (std::isinf(p)) expect_elements("norm", x, over);
   ops::expect_float("norm", x);
-  return run(plan, x, over, keepdim, x.dtype());
+  return with_history_of(run(plan, x, over, keepdim, x.dtype()), "norm", x, over, p);
 }
 Tensor norm_all(const Tensor& x, double p) { return norm(x, all_dims(x.rank()), p); }
 

@@ -19,6 +19,7 @@ Tensor softmax_along(std::string_view op, const Tensor& x, std::int64_t dim, boo
     } else {
       gpu::softmax(in, out, along, logarithm);
     }
+    if (has_history(in)) add_history(out, op, {in}, {along});
   }
   return x.rank() == 0 ? out.view({}) : out;
 }

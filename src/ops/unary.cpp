@@ -16,6 +16,12 @@ namespace tl {
 
 namespace {
 
+// Is it the same all around almost every x, so that no gradient goes through?
+bool is_flat(UnaryOp op) {
+  return op == UnaryOp::Sign || (op >= UnaryOp::Floor && op <= UnaryOp::RoundEven) ||
+         gives_flag(op) || op == UnaryOp::BitwiseNot;
+}
+
 Tensor apply(UnaryOp op, const Tensor& x, double parameter = 0) {
   if (!takes(op, x.dtype())) {
     throw Error(ErrorKind::Unsupported, name(op), "needs ",
@@ -31,6 +37,7 @@ Tensor apply(UnaryOp op, const Tensor& x, double parameter = 0) {
   } else {
     gpu::unary(op, x, out, parameter);
   }
+  if (has_history(x) && !is_flat(op)) add_history(out, name(op), {x}, {parameter});
   return out;
 }
 

@@ -36,6 +36,10 @@ Tensor compute(const Tensor& condition, const Tensor* yes, const Tensor* no, Sca
   } else {
     gpu::where(choice, out);
   }
+  if (has_history(values) || (no != nullptr && has_history(*no))) {
+    add_history(out, "where",
+                {condition, yes != nullptr ? *yes : Tensor(), no != nullptr ? *no : Tensor()});
+  }
   return out;
 }
 

@@ -20,6 +20,7 @@ void write_part(Tensor& x, Layout part, F&& write) {
     x = Tensor::from_memory(x.memory().slice(static_cast<std::uint64_t>(start) * size, extent),
                             x.dtype(), {x.shape(), x.strides(), 0});
   }
+  if (x.has_history()) x = x.detach();  // it is another value now
   Tensor target = x.with_layout(part);
   x.memory() = RawMemory();  // so that the target can be the only owner
   try {

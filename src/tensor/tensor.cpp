@@ -84,9 +84,60 @@ void Tensor::expect_dims(std::string_view op, int wanted) const {
   }
 }
 
+// ---- histories
+
+namespace {
+
+thread_local bool histories_are_kept = true;
+
+}  // namespace
+
+bool keeps_history() noexcept { return histories_are_kept; }
+
+HistoryScope::HistoryScope(bool keeps) noexcept : before_(histories_are_kept) {
+  histories_are_kept = keeps;
+}
+HistoryScope::~HistoryScope() { histories_are_kept = before_; }
+
+Tensor Tensor::with_history(std::shared_ptr<const History> history) const {
+  Tensor out(memory_, dtype_, layout_);
+  out.history_ = std::move(history);
+  return out;
+}
+
+bool has_history(std::span<const Tensor> tensors) noexcept {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const Tensor& x) { return x.has_history(); }) &&
+         keeps_history();
+}
+
+void add_history(Tensor& result, std::string_view op, std::span<const Tensor> inputs,
+                 HistoryValues settings) {
+  if (!keeps_history() || !is_float(result.dtype())) return;
+  const auto followed =
+      std::find_if(inputs.begin(), inputs.end(), [](const Tensor& x) { return x.has_history(); });
+  if (followed == inputs.end()) return;
+  result =
+      result.with_history(followed->history()->extend(op, inputs, std::move(settings), result));
+}
+
 // ---- views
 
-Tensor Tensor::with_layout(const Layout& layout) const { return {memory_, dtype_, layout}; }
+Tensor Tensor::seen(std::string_view op, const Layout& layout, const Dims& settings) const {
+  Tensor out(memory_, dtype_, layout);
+  if (has_history()) add_history(out, op, {*this}, {settings});
+  return out;
+}
+
+Tensor Tensor::with_layout(const Layout& layout) const {
+  Tensor out(memory_, dtype_, layout);
+  if (has_history()) {
+    add_history(
+        out, "with_layout", {*this},
+        {layout_.strides(), Dims{layout_.offset()}, layout.strides(), Dims{layout.offset()}});
+  }
+  return out;
+}
 
 Tensor Tensor::reinterpret(DType dtype) const {
   if (size_of(dtype) != size_of(dtype_)) {
@@ -97,8 +148,9 @@ Tensor Tensor::reinterpret(DType dtype) const {
 }
 
 Tensor Tensor::transpose(std::int64_t a, std::int64_t b) const {
-  return with_layout(layout_.transpose(normalize_dim("transpose", a, shape()),
-                                       normalize_dim("transpose", b, shape())));
+  const int first = normalize_dim("transpose", a, shape());
+  const int second = normalize_dim("transpose", b, shape());
+  return seen("transpose", layout_.transpose(first, second), {first, second});
 }
 
 Tensor Tensor::t() const {
@@ -116,7 +168,7 @@ Tensor Tensor::permute(const Dims& order) const {
   }
   Dims normal;
   for (const std::int64_t d : order) normal.push_back(normalize_dim("permute", d, shape()));
-  return with_layout(layout_.permute(normal));
+  return seen("permute", layout_.permute(normal), normal);
 }
 
 Tensor Tensor::move_dim(std::int64_t from, std::int64_t to) const {
@@ -125,7 +177,7 @@ Tensor Tensor::move_dim(std::int64_t from, std::int64_t to) const {
   const int target = normalize_dim("move_dim", to, shape());
   order.erase(source);
   order.insert(target, source);
-  return with_layout(layout_.permute(order));
+  return seen("permute", layout_.permute(order), order);
 }
 
 Tensor Tensor::narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const {
@@ -134,7 +186,7 @@ Tensor Tensor::narrow(std::int64_t dim, std::int64_t start, std::int64_t length)
     throw Error(ErrorKind::BadArgument, "narrow", "elements ", start, " to ", start, " + ", length,
                 " are outside dimension ", d, " of shape ", shape());
   }
-  return with_layout(layout_.narrow(d, start, length));
+  return seen("slice", layout_.narrow(d, start, length), {d, start, 1});
 }
 
 Tensor Tensor::slice(std::int64_t dim, std::int64_t start, std::int64_t end,
@@ -153,7 +205,7 @@ Tensor Tensor::slice(std::int64_t dim, std::int64_t start, std::int64_t end,
   };
   const std::int64_t first = place(start), last = place(end);
   const Layout part = layout_.narrow(d, first, std::max<std::int64_t>(0, last - first));
-  return with_layout(step == 1 ? part : part.step(d, step));
+  return seen("slice", step == 1 ? part : part.step(d, step), {d, first, step});
 }
 
 Tensor Tensor::get_on_dim(std::int64_t dim, std::int64_t index) const {
@@ -163,16 +215,17 @@ Tensor Tensor::get_on_dim(std::int64_t dim, std::int64_t index) const {
     throw Error(ErrorKind::BadArgument, "get", "index ", index, " is outside dimension ", d,
                 " of shape ", shape());
   }
-  return with_layout(layout_.drop(d, index < 0 ? index + size : index));
+  const std::int64_t at = index < 0 ? index + size : index;
+  return seen("get", layout_.drop(d, at), {d, at});
 }
 
 Tensor Tensor::squeeze(std::int64_t dim) const {
   const int d = normalize_dim("squeeze", dim, shape());
-  return shape()[d] == 1 ? with_layout(layout_.drop(d, 0)) : *this;
+  return shape()[d] == 1 ? seen("view", layout_.drop(d, 0)) : *this;
 }
 
 Tensor Tensor::unsqueeze(std::int64_t dim) const {
-  return with_layout(layout_.insert(normalize_insertion("unsqueeze", dim, shape())));
+  return seen("view", layout_.insert(normalize_insertion("unsqueeze", dim, shape())));
 }
 
 Tensor Tensor::broadcast_as(const Shape& to) const {
@@ -186,7 +239,7 @@ Tensor Tensor::broadcast_as(const Shape& to) const {
     throw Error(ErrorKind::ShapeMismatch, "broadcast_as", "shape ", shape(),
                 " does not broadcast to ", to);
   }
-  return with_layout(layout_.broadcast_to(to));
+  return seen("broadcast_as", layout_.broadcast_to(to));
 }
 
 Tensor Tensor::broadcast_left(const Shape& left) const {
@@ -201,7 +254,7 @@ Tensor Tensor::unfold(std::int64_t dim, std::int64_t size, std::int64_t step) co
     throw Error(ErrorKind::BadArgument, "unfold", "windows of ", size, " with step ", step,
                 " do not fit dimension ", d, " of shape ", shape());
   }
-  return with_layout(layout_.unfold(d, size, step));
+  return seen("unfold", layout_.unfold(d, size, step), {d, size, step});
 }
 
 Tensor Tensor::diagonal(std::int64_t shift, std::int64_t a, std::int64_t b) const {
@@ -224,7 +277,7 @@ std::vector<Tensor> Tensor::chunk(std::int64_t pieces, std::int64_t dim) const {
   std::int64_t start = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t length = size / count + (i < size % count ? 1 : 0);
-    out.push_back(with_layout(layout_.narrow(d, start, length)));
+    out.push_back(seen("slice", layout_.narrow(d, start, length), {d, start, 1}));
     start += length;
   }
   return out;
@@ -235,14 +288,15 @@ std::vector<Tensor> Tensor::split(std::int64_t size, std::int64_t dim) const {
   if (size < 1) throw Error(ErrorKind::BadArgument, "split", "pieces of size ", size);
   std::vector<Tensor> out;
   for (std::int64_t start = 0; start < shape()[d]; start += size) {
-    out.push_back(with_layout(layout_.narrow(d, start, std::min(size, shape()[d] - start))));
+    const std::int64_t length = std::min(size, shape()[d] - start);
+    out.push_back(seen("slice", layout_.narrow(d, start, length), {d, start, 1}));
   }
   return out;
 }
 
 Tensor Tensor::view(const Shape& wanted) const {
   const Shape to = fill_hole("view", wanted, count());
-  if (const auto layout = layout_.reshape(to)) return with_layout(*layout);
+  if (const auto layout = layout_.reshape(to)) return seen("view", *layout);
   throw Error(ErrorKind::BadArgument, "view", "shape ", shape(), " with strides ", strides(),
               " cannot be seen as ", to, " without a copy");
 }
@@ -427,12 +481,14 @@ const std::byte* Tensor::read(const Stream& stream) const {
 }
 
 std::byte* Tensor::write(const Stream& stream) {
+  history_.reset();
   // A view that does not cover its memory must not lose what is around it.
   const bool covers = is_contiguous() && size_bytes() == memory_.bytes();
   return covers ? memory_.overwrite_data(stream) : update(stream);
 }
 
 std::byte* Tensor::update(const Stream& stream) {
+  history_.reset();
   return memory_.mutable_data(stream) + start_byte(*this);
 }
 

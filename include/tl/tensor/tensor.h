@@ -7,9 +7,11 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +23,7 @@
 #include "tl/runtime/device.h"
 #include "tl/runtime/raw_memory.h"
 #include "tl/tensor/dims.h"
+#include "tl/tensor/history.h"
 #include "tl/tensor/layout.h"
 #include "tl/tensor/scalar.h"
 
@@ -131,6 +134,11 @@ class Tensor {
   bool is_fortran_contiguous() const noexcept { return layout_.is_fortran_contiguous(); }
   // Do the two see the same memory, so that a write to one has to detach?
   bool shares_memory_with(const Tensor& other) const noexcept;
+  // What it was computed from, for gradients; null for most tensors. A write ends it.
+  const std::shared_ptr<const History>& history() const noexcept { return history_; }
+  bool has_history() const noexcept { return history_ != nullptr; }
+  Tensor detach() const { return {memory_, dtype_, layout_}; }  // without a history
+  Tensor with_history(std::shared_ptr<const History> history) const;
 
   // ---- views: share memory, whatever the size
   Tensor transpose(std::int64_t a, std::int64_t b) const;
@@ -227,6 +235,8 @@ class Tensor {
     for (std::int64_t i = 0; i < pieces; ++i, at += length) out.emplace_back(at, at + length);
     return out;
   }
+  // A view; what it is called and was told goes to its history.
+  Tensor seen(std::string_view op, const Layout& layout, const Dims& settings = {}) const;
   void expect_dtype(std::string_view op, DType wanted) const;
   void expect_one(std::string_view op) const;
   void expect_dims(std::string_view op, int wanted) const;
@@ -234,7 +244,25 @@ class Tensor {
   RawMemory memory_;
   Layout layout_;
   DType dtype_ = DType::F32;
+  std::shared_ptr<const History> history_;
 };
+
+// ---- for ops: what a result was computed from
+
+// Is one of them followed?
+template <std::same_as<Tensor>... Tensors>
+bool has_history(const Tensors&... tensors) noexcept {
+  return (tensors.has_history() || ...) && keeps_history();
+}
+bool has_history(std::span<const Tensor> tensors) noexcept;
+// Gives `result` a history when an input has one and the result is of floats. An optional input
+// that is not there is Tensor().
+void add_history(Tensor& result, std::string_view op, std::span<const Tensor> inputs,
+                 HistoryValues settings = {});
+inline void add_history(Tensor& result, std::string_view op, std::initializer_list<Tensor> inputs,
+                        HistoryValues settings = {}) {
+  add_history(result, op, std::span(inputs.begin(), inputs.size()), std::move(settings));
+}
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 

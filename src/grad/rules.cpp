@@ -1,0 +1,20 @@
+#include "grad/rules.h"
+
+#include <unordered_map>
+
+namespace tl::grad {
+
+const Rule* find_rule(std::string_view op) {
+  static const auto kAll = [] {
+    std::unordered_map<std::string_view, const Rule*> all;
+    for (const auto rules : {binary_rules(), choice_rules(), matmul_rules(), move_rules(),
+                             reduce_rules(), softmax_rules(), unary_rules(), view_rules()}) {
+      for (const Rule& rule : rules) all.emplace(rule.op, &rule);
+    }
+    return all;
+  }();
+  const auto at = kAll.find(op);
+  return at == kAll.end() ? nullptr : at->second;
+}
+
+}  // namespace tl::grad

@@ -1,0 +1,19 @@
+// The rules of each family of ops, in src/grad/rules/.
+#pragma once
+
+#include <span>
+
+#include "grad/node.h"
+
+namespace tl::grad {
+
+std::span<const Rule> binary_rules();
+std::span<const Rule> choice_rules();
+std::span<const Rule> matmul_rules();
+std::span<const Rule> move_rules();
+std::span<const Rule> reduce_rules();
+std::span<const Rule> softmax_rules();
+std::span<const Rule> unary_rules();
+std::span<const Rule> view_rules();
+
+}  // namespace tl::grad
