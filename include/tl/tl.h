@@ -8,6 +8,7 @@
 #include "tl/base/thread_pool.h"
 #include "tl/base/version.h"
 #include "tl/grad/grad.h"
+#include "tl/grad/optimizer.h"
 #include "tl/kernels/attention.h"
 #include "tl/kernels/conv.h"
 #include "tl/kernels/elementwise.h"

@@ -55,12 +55,14 @@ std::shared_ptr<const Node> Node::checkpoint(
 void Node::drop_kept() const {
   dropped_ = true;
   result_ = Tensor();
-  for (Input& input : inputs_) input.kept = Tensor();
+  let_go();
 }
 
 // A chain of a million ops must not become a million nested destructors: inputs that only this node
 // still holds are taken apart one after another.
-Node::~Node() {
+Node::~Node() { let_go(); }
+
+void Node::let_go() const noexcept {
   thread_local std::vector<std::shared_ptr<const Node>>* waiting = nullptr;
   std::vector<std::shared_ptr<const Node>> mine;
   const bool first = waiting == nullptr;
@@ -71,6 +73,7 @@ Node::~Node() {
       waiting->push_back(std::move(input.node));
     }
   }
+  inputs_.clear();
   if (!first) return;
   while (!mine.empty()) {
     const std::shared_ptr<const Node> next = std::move(mine.back());

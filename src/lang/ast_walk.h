@@ -152,6 +152,10 @@ void for_each_part(const ast::Statement& s, F&& f, G&& g) {
       block(ast::as<ast::WithStatement>(s).body);
       break;
     case StatementKind::Learn:
+      for (const ast::Setting& setting : ast::as<ast::LearnStatement>(s).settings) {
+        maybe(setting.value);
+        for (const ast::Argument& argument : setting.arguments) maybe(argument.value);
+      }
       maybe(ast::as<ast::LearnStatement>(s).objective);
       block(ast::as<ast::LearnStatement>(s).body);
       break;

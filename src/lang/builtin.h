@@ -37,6 +37,7 @@ RuntimeError invalid_operation(const Parts&... parts) {
 }
 
 struct TensorCache;  // lang/builtins/rope_tables.h
+class Learning;      // lang/training.h
 
 // Where new tensors go. It is opened when it is first asked for: a driver takes its time, and many
 // programs need none.
@@ -74,6 +75,7 @@ class Context {
   bool training = false;               // inside `learn`
   bool verbose = true;                 // lines such as "Loaded model from: ..."
   std::shared_ptr<TensorCache> cache;  // tables that builtins keep; gone with the context
+  std::shared_ptr<Learning> learning;  // the program's parameters; a running program has it
 
   // Calls a function value; throws what it throws.
   virtual Value call(const Value& function, std::span<const Value> arguments) = 0;
@@ -178,6 +180,7 @@ BuiltinRows model_builtins();        // 5.6, 7
 BuiltinRows tokenizer_builtins();    // 5.7
 BuiltinRows container_builtins();    // 5.8, lists, maps, vectors
 BuiltinRows text_builtins();         // strings
+BuiltinRows learning_builtins();     // 6
 BuiltinRows file_builtins();         // tensors and texts in files
 BuiltinRows utility_builtins();      // 5.9
 BuiltinRows candle_builtins();       // 5.12
@@ -203,5 +206,7 @@ tl::Tensor to_tensor(const Context& context, std::string_view who, const Value& 
 std::optional<tl::Tensor> list_tensor(const Value& value, DType dtype);
 bool is_tensor_like(const Value& value) noexcept;  // tensor, or a list of numbers
 Value from_tensor_item(const tl::Tensor& one);     // the element as Int, Float or Bool
+// The same, but a tensor that gradients flow through stays one.
+Value number_of(const tl::Tensor& one);
 
 }  // namespace tl::lang

@@ -105,9 +105,14 @@ enum class Op : std::uint8_t {
   CheckType,  // a has type c, converted where the type allows; the name is constant b
   Match,      // a fits pattern b; else to c
   MatchFail,
-  Declare,    // a = declared tensor c: sizes from b on, then the value
-  Learnable,  // a = b as a parameter
-  Panic,      // arguments a ... (b of them)
+  Declare,     // a = declared tensor c: sizes from b on, then the value
+  Learnable,   // a = b as a parameter; its name is constant c
+  LearnBegin,  // learn block c, its settings from a on
+  LearnValue,  // a = its epochs (b is 0) or its optimizer
+  LearnNext,   // the next epoch; none is left: to c
+  LearnStep,   // from the loss a, which is given up
+  LearnEnd,
+  Panic,  // arguments a ... (b of them)
 };
 
 inline constexpr std::uint8_t kTemporaryA = 1, kTemporaryB = 2, kTemporaryC = 4;
@@ -141,6 +146,7 @@ struct StructType {
   std::string name;
   std::vector<std::string> fields;
   std::vector<TypeInfo> types;
+  std::vector<bool> learnable;  // fields that become parameters
   std::map<std::string, const Function*, std::less<>> methods;
   const Function* drop = nullptr;
 
@@ -184,6 +190,13 @@ struct Declared {
   bool has_value = false;
   bool learnable = false;
 };
+struct LearnEntry {  // optimizer: sgd(lr: 0.1) has one for sgd and one for lr
+  std::string setting, maker, argument;
+};
+struct LearnSite {
+  std::vector<LearnEntry> entries;  // a value each
+  bool has_objective = false;
+};
 struct StructSite {
   std::shared_ptr<const StructType> type;
   std::vector<std::uint32_t> order;  // field of each value
@@ -212,6 +225,7 @@ struct Function {
   std::vector<IndexShape> indices;
   std::vector<CallSite> calls;
   std::vector<Declared> declared;
+  std::vector<LearnSite> learns;
   std::vector<StructSite> structs;
   std::vector<CompiledPattern> patterns;
   std::vector<TypeInfo> types;

@@ -279,6 +279,7 @@ class ProgramCompiler {
         }
         type.fields.push_back(field.name.text);
         type.types.push_back(c_.type(*field.type, s.type_params));
+        type.learnable.push_back(field.type->learnable);
       }
       params_of_[s.name.text] = &s.type_params;
     }

@@ -152,11 +152,14 @@ void FunctionCompiler::call(const ast::CallExpr& e, Operand to) {
     return;
   }
   if (name == "learnable" && e.arguments.size() == 1 && !e.arguments[0].name) {
+    const std::string called = std::exchange(naming_, {});
     const Operand value = expression(*e.arguments[0].value);
-    emit(Op::Learnable, e.span, to, value);
+    const std::uint8_t given_up = is_temporary(value) ? kTemporaryB : std::uint8_t{0};
+    put({Op::Learnable, given_up, to, value, text_constant(called)}, e.span);
     return;
   }
   if (const Builtin* builtin = BuiltinTable::instance().find(name)) {
+    c_.world.differentiates |= name == "backward" || name == "grad";
     call_builtin(*builtin, e.arguments, e.span, to);
     return;
   }

@@ -79,7 +79,7 @@ void FunctionCompiler::statement(const Statement& s) {
       c_.error(s.span, "Not yet implemented: relations, queries and inference");
       break;
     case Statement::Kind::Learn:
-      c_.error(s.span, "Not yet implemented: learn blocks");
+      learn(ast::as<ast::LearnStatement>(s));
       break;
   }
   // Variables that were declared stay, everything else is free again.
@@ -107,6 +107,7 @@ void FunctionCompiler::let(const ast::LetStatement& s) {
     return;
   }
   const ast::Name& name = s.names.front();
+  name_parameter(name.text, *s.value);
   // The variable comes to be after its value: `let x = x + 1` reads the outer one.
   if (in_global_scope()) {
     const std::uint32_t before = mark();
@@ -181,6 +182,10 @@ void FunctionCompiler::declare_tensor(const ast::Name& name, const ast::Type& ty
   if (in_global_scope()) {
     const Operand to = declare(name.text, name.span);
     put({Op::Declare, 0, to, first, desc}, span);
+    if (type.learnable) {
+      c_.world.learnable.insert(name.text);
+      make_learnable(to, name.text, span);
+    }
     return;
   }
   const auto again = declared_here(name.text);
@@ -191,6 +196,7 @@ void FunctionCompiler::declare_tensor(const ast::Name& name, const ast::Type& ty
     f_.registers = std::max(f_.registers, top_);
     declare_at(name.text, to);
   }
+  if (type.learnable) make_learnable(to, name.text, span);
 }
 
 void FunctionCompiler::assign(const ast::AssignStatement& s) {
@@ -252,15 +258,22 @@ void FunctionCompiler::assign_name(const ast::NameExpr& target, const ast::Assig
     const Operand value = expression(*s.value);
     emit(static_cast<Op>(static_cast<int>(Op::Add) + static_cast<int>(*s.op)), s.span, *to, *to,
          value);
+    if (where(*to) == Where::Global && c_.world.learnable.contains(target.name)) {
+      make_learnable(*to, target.name, s.span);
+    }
     return;
   }
   if (to) {
     if (writes_once(*s.value)) {
       into(*s.value, *to);
-      return;
+    } else {
+      const Operand value = expression(*s.value);
+      emit(Op::Move, s.span, *to, value);
     }
-    const Operand value = expression(*s.value);
-    emit(Op::Move, s.span, *to, value);
+    // What is declared learnable stays so, whatever it is set to.
+    if (where(*to) == Where::Global && c_.world.learnable.contains(target.name)) {
+      make_learnable(*to, target.name, s.span);
+    }
     return;
   }
   if (in_global_scope()) {

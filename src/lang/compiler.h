@@ -110,6 +110,10 @@ class FunctionCompiler {
   void last_statement(const ast::Statement& s);
   void last_block(const ast::Block& block);
   void bind_loop_variables(const std::vector<ast::Name>& names, Operand element, const Span& span);
+  void learn(const ast::LearnStatement& s);
+  void name_parameter(const std::string& name, const ast::Expr& value);
+  void learn_by_epochs(const ast::LearnStatement& s);
+  void make_learnable(Operand at, std::string_view name, const Span& span);
   void declare_tensor(const ast::Name& name, const ast::Type& type, const ast::Expr* value,
                       const Span& span);
 
@@ -164,6 +168,8 @@ class FunctionCompiler {
   std::map<std::string, Operand, std::less<>> captured_;
   std::vector<std::pair<std::string, Operand>> captures_;  // name and place in the outer function
   bool is_declarations_ = false;
+  bool in_learn_ = false;
+  std::string naming_;  // the variable that the expression at hand is for
 };
 
 // May evaluating it change a variable?

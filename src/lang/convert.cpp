@@ -321,6 +321,10 @@ Value from_tensor_item(const tl::Tensor& one) {
   return item.real();
 }
 
+Value number_of(const tl::Tensor& one) {
+  return has_history(one) ? Value(one) : from_tensor_item(one);
+}
+
 // ---- numbers
 
 std::int64_t saturated(double number) noexcept { return convert<std::int64_t>(number); }

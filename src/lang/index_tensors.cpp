@@ -122,7 +122,7 @@ Value index_tensor_at(Context& context, const tl::Tensor& x, std::span<const Ind
     }
   }
   tl::Tensor part = x.with_layout(layout);
-  if (all_numbers) return from_tensor_item(part);
+  if (all_numbers) return number_of(part);
   if (!reversed.empty()) part = flip(part, reversed);
   // From the last: an index of another rank than 1 moves the dimensions behind it.
   for (std::size_t i = picks.size(); i-- > 0;) {

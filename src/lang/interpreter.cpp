@@ -177,6 +177,8 @@ struct Interpreter::State {
 
   void run(const lang::Function& block) {
     guarded([&] {
+      // Where nothing asks for gradients, what is computed with parameters needs no history.
+      const HistoryScope history(world.differentiates);
       vm.clear_globals();
       try {
         vm.run(*compiled.declarations);
@@ -272,6 +274,7 @@ Interpreter::Input Interpreter::enter(std::string text, std::string& value) {
   if (!s.tell(diagnostics) || !s.compile(programs, {.at_prompt = true})) return Input::Failed;
   try {
     s.guarded([&] {
+      const HistoryScope history(true);
       s.vm.run(*s.compiled.declarations);
       if (s.compiled.main == nullptr) return;
       const lang::Value result = s.vm.run(*s.compiled.main);

@@ -4,6 +4,7 @@
 
 #include "lang/convert.h"
 #include "lang/utf8.h"
+#include "tl/grad/grad.h"
 
 namespace tl::lang {
 
@@ -231,10 +232,27 @@ Value vec_element(const Value& vec, const Value& value) {
 
 }  // namespace
 
+namespace {
+
+// A parameter stays one, with other elements: nothing flows back through the write.
+void assign_parameter_at(Context& context, Value& base, std::span<const IndexArg> at,
+                         const Value& value) {
+  const NoHistory none;
+  tl::Tensor changed = base.tensor().detach();
+  assign_tensor_at(context, changed, at, value);
+  static_cast<TensorObject*>(base.object())->tensor = follow(changed);
+}
+
+}  // namespace
+
 void assign_index(Context& context, Value& base, std::span<const IndexArg> at, const Value& value) {
   switch (base.kind()) {
     case Kind::Tensor:
-      assign_tensor_at(context, base.mutate<TensorObject>().tensor, at, value);
+      if (base.as<TensorObject>().is_parameter) {
+        assign_parameter_at(context, base, at, value);
+      } else {
+        assign_tensor_at(context, base.mutate<TensorObject>().tensor, at, value);
+      }
       return;
     case Kind::QTensor: {
       tl::Tensor tensor = base.qtensor().dequantize();

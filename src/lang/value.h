@@ -182,7 +182,11 @@ struct StringObject : Object {
 };
 struct TensorObject : Object {
   explicit TensorObject(tl::Tensor t) : Object(Kind::Tensor), tensor(std::move(t)) {}
+  TensorObject(const TensorObject& other) : Object(other), tensor(other.tensor) {}
   tl::Tensor tensor;
+  // A parameter is the one tensor that is the same for all who hold it: training changes it in
+  // place. A copy is none.
+  bool is_parameter = false;
 };
 struct QTensorObject : Object {
   explicit QTensorObject(tl::QTensor t) : Object(Kind::QTensor), tensor(std::move(t)) {}

@@ -72,11 +72,21 @@ Vm::Vm(World& world)
     : world_(world),
       stack_(new_stack(kStackValues)),
       globals_(new_stack(kMaxPlaces + 1)),
-      budget_(kLook) {}
+      budget_(kLook) {
+  learning = std::make_shared<Learning>();
+}
 
 Vm::~Vm() { forget_globals(); }
 
+// After an error, or at the end of a learn block.
+void Vm::stop_learning() noexcept {
+  learning->trainer.reset();
+  history_.reset();
+  training = false;
+}
+
 void Vm::clear_globals() {
+  learning->forget();
   Vm* const before = running;
   running = this;
   try {
@@ -92,6 +102,7 @@ void Vm::clear_globals() {
 }
 
 void Vm::forget_globals() noexcept {
+  learning->forget();
   for (std::size_t i = world_.globals.size(); i-- > 0;) globals_[i].clear();
   unwind(0);
 }
@@ -180,6 +191,7 @@ void Vm::unwind(std::size_t entry) noexcept {
     for (std::uint32_t i = frame.function->registers; i-- > 0;) frame.base[i].clear();
     frames_.pop_back();
   }
+  if (entry == 0) stop_learning();
   // What was on its way to a Drop goes without it.
   while (!pending_drops_.empty()) {
     StructObject* object = pending_drops_.back();
@@ -449,6 +461,14 @@ bool Vm::match(const CompiledPattern& pattern, const Value& value, Value* base) 
   return false;
 }
 
+namespace {
+
+bool is_parameter(const Value& value) {
+  return value.is(Kind::Tensor) && value.as<TensorObject>().is_parameter;
+}
+
+}  // namespace
+
 Value Vm::new_struct(const StructSite& site, Value* fields) {
   auto* object = new StructObject(site.type);
   const Value result = Value::of(object);
@@ -460,6 +480,10 @@ Value Vm::new_struct(const StructSite& site, Value* fields) {
     if (!convert(*this, fields[i], site.type->types[field], names)) {
       throw type_error("Field '", site.type->name, ".", site.type->fields[field], "' is ",
                        site.type->types[field].text, ", not ", describe(fields[i]));
+    }
+    if (site.type->learnable[field] && !is_parameter(fields[i])) {
+      fields[i] = learning->add_parameter(
+          *this, join(site.type->name, ".", site.type->fields[field]), fields[i]);
     }
     object->fields[field] = std::move(fields[i]);
   }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "lang/bytecode.h"
 #include "lang/diagnostic.h"
 #include "lang/operators.h"
+#include "lang/training.h"
 #include "lang/world.h"
 
 namespace tl::lang {
@@ -36,6 +38,7 @@ class Vm final : public Context {
 
   // Waits for the device, so that what went wrong there is told. `block` is what has run.
   void synchronize(const Function& block);
+  void stop_learning() noexcept;
 
   Value& global(std::uint32_t slot) { return globals_[slot]; }
   // Gives up all globals, the last first.
@@ -108,6 +111,7 @@ class Vm final : public Context {
   Stack globals_;
   std::vector<CallFrame> frames_;
   std::vector<StructObject*> pending_drops_;
+  std::optional<HistoryScope> history_;  // inside learn
   std::uint64_t steps_ = 0;
   std::int64_t budget_;  // until the next look at steps and interruption
   int depth_ = 0;        // of execute() within execute()

@@ -627,11 +627,38 @@ Value Vm::execute(std::size_t entry) {
         }
         case Op::Learnable: {
           const LabelScope scope(label(*function, pc - 1));
-          Value result = to_tensor(*this, "learnable", at(i.b));
+          Value result = learning->add_parameter(*this, at(i.c).string(), at(i.b));
           if ((i.temporary & kTemporaryB) != 0) at(i.b).clear();
           at(i.a) = std::move(result);
           break;
         }
+        case Op::LearnBegin: {
+          const LearnSite& site = function->learns[i.c];
+          const std::span<Value> values(&at(i.a), site.entries.size());
+          learning->trainer = std::make_unique<Trainer>(*this, site, values);
+          for (Value& value : values) value.clear();
+          training = true;
+          history_.emplace(true);
+          learning->trainer->begin();
+          break;
+        }
+        case Op::LearnValue:
+          at(i.a) = i.b == 0 ? Value(learning->trainer->epochs()) : learning->trainer->optimizer();
+          break;
+        case Op::LearnNext:
+          if (!learning->trainer->next_epoch()) pc = code + i.c;
+          break;
+        case Op::LearnStep: {
+          const LabelScope scope(label(*function, pc - 1));
+          const Value loss = std::move(at(i.a));
+          at(i.a).clear();
+          learning->trainer->learn_from(loss);
+          break;
+        }
+        case Op::LearnEnd:
+          learning->trainer->end();
+          stop_learning();
+          break;
         case Op::Panic: {
           Value* const first = &at(i.a);
           throw RuntimeError(join("panic: ", print_text(std::span<const Value>(first, i.b))));

@@ -21,6 +21,8 @@ struct World {
   std::set<std::string, std::less<>>
       top_level;  // globals declared outside main: tensors, constants
   std::set<std::string, std::less<>> constants;  // of them, those that may not be assigned
+  std::set<std::string, std::less<>> learnable;  // globals declared so
+  bool differentiates = false;  // does the program ask for gradients outside learn?
   // Names of methods that change their receiver, of whatever struct.
   std::set<std::string, std::less<>> changing_methods;
   std::vector<std::unique_ptr<Function>> owned;

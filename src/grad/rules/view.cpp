@@ -83,9 +83,13 @@ void with_layout_rule(Flow& flow) {
   const std::int64_t start = flow.dims(1)[0];
   const Layout whole(flow.shape(0), flow.dims(0), 0);
   const Layout seen(g.shape(), flow.dims(2), flow.dims(3)[0] - start);
-  const auto at = Tensor::from(places(seen), {g.count()}, g.device());
   Tensor memory = Tensor::zeros({whole.extent()}, g.dtype(), g.device());
-  memory = index_add(memory, 0, at, reshape(g, {g.count()}));
+  if (seen.overlaps()) {
+    const auto at = Tensor::from(places(seen), {g.count()}, g.device());
+    memory = index_add(memory, 0, at, reshape(g, {g.count()}));
+  } else {
+    assign_at(memory, seen, g);
+  }
   if (whole.overlaps()) {
     const auto all = places(whole);
     std::vector<double> owners(static_cast<std::size_t>(whole.extent()), 0);

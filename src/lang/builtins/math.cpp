@@ -94,7 +94,7 @@ Value call_inverse(Context& context, Args& args) {
 
 Value call_det(Context& context, Args& args) {
   const tl::Tensor result = determinant(args.tensor(context, 0));
-  return result.rank() == 0 ? from_tensor_item(result) : Value(result);
+  return result.rank() == 0 ? number_of(result) : Value(result);
 }
 
 Value call_solve(Context& context, Args& args) {

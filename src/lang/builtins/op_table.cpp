@@ -211,7 +211,7 @@ class Call {
       x = to_dtype(x, DType::I64);
     }
     if (numbers_only_) return from_tensor_item(x);
-    if (bridge_.reduces && x.rank() == 0 && !args_.has(1)) return from_tensor_item(x);
+    if (bridge_.reduces && x.rank() == 0 && !args_.has(1)) return lang::number_of(x);
     return x;
   }
 

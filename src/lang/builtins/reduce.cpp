@@ -78,7 +78,7 @@ Value call_reduce(Context& context, Args& args) {
         return min(x, dims, keepdim);
     }
   }();
-  if (all && !keepdim) return from_tensor_item(result);
+  if (all && !keepdim) return number_of(result);
   return result;
 }
 
