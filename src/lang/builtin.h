@@ -180,6 +180,8 @@ BuiltinRows container_builtins();    // 5.8, lists, maps, vectors
 BuiltinRows text_builtins();         // strings
 BuiltinRows file_builtins();         // tensors and texts in files
 BuiltinRows utility_builtins();      // 5.9
+BuiltinRows knowledge_builtins();    // 5.10
+BuiltinRows graph_builtins();        // 5.11
 BuiltinRows candle_builtins();       // 5.12
 std::vector<Builtin> op_builtins();  // the op table's
 
