@@ -28,19 +28,20 @@ tl::Tensor product(const Operands& operands, const tl::Tensor& x, const tl::Tens
   return matmul(x, w);
 }
 
-// An optional argument in the dtype and on the device of x, with that many elements in one row.
+// An optional argument in the dtype and on the device of x, of one row: a number for each of `size`
+// edges or outputs.
 std::optional<tl::Tensor> vector_argument(const Context& context, const Args& args, std::size_t i,
                                           const tl::Tensor& x, std::int64_t size,
-                                          std::string_view what) {
+                                          std::string_view things) {
   if (!args.has(i)) return std::nullopt;
   if (!is_tensor_like(args[i])) args.bad(i, "a tensor");
   const tl::Tensor given = to(args.tensor(context, i, x.dtype()), x.device());
   if (given.rank() >= 1 && given.count() == size && given.dim(-1) == size) {
     return reshape(given, {size});
   }
-  throw RuntimeError(join("Tensor error: Shape mismatch: ", args.name(), "() expects ", size, " ",
-                          what, " for '", args.builtin().parameters[i].name, "', got ",
-                          bracketed(given.shape())));
+  throw RuntimeError(join("Tensor error: Shape mismatch: ", args.name(),
+                          "() expects one number for each of ", size, " ", things, " for '",
+                          args.builtin().parameters[i].name, "', got ", bracketed(given.shape())));
 }
 
 // Weights of edges. A matrix has its own.
@@ -50,7 +51,7 @@ std::optional<tl::Tensor> weights_argument(const Context& context, const Args& a
   if (graph.is_dense()) {
     throw type_error(args.name(), "() expects no 'weights' beside a matrix: its elements are them");
   }
-  return vector_argument(context, args, i, x, graph.to.dim(0), "weights, one for each edge");
+  return vector_argument(context, args, i, x, graph.to.dim(0), "edges");
 }
 
 tl::Tensor with_bias(const tl::Tensor& x, const std::optional<tl::Tensor>& bias) {
@@ -93,7 +94,7 @@ Value call_gcn_layer(Context& context, Args& args) {
   const tl::Tensor x = product(operands, operands[0], operands[1]);
   const Graph graph = read_graph(context, args, 1, x);
   const auto weights = weights_argument(context, args, 4, graph, x);
-  const auto bias = vector_argument(context, args, 3, x, x.dim(1), "numbers, one for each output");
+  const auto bias = vector_argument(context, args, 3, x, x.dim(1), "outputs");
   return with_bias(convolved(graph, x, weights), bias);
 }
 
@@ -152,8 +153,7 @@ Value call_sage_layer(Context& context, Args& args) {
     operands.mismatch("w_self and w_neigh have one shape");
   }
   const Graph graph = read_graph(context, args, 1, operands[0]);
-  const auto bias =
-      vector_argument(context, args, 5, own, own.dim(1), "numbers, one for each output");
+  const auto bias = vector_argument(context, args, 5, own, own.dim(1), "outputs");
   const tl::Tensor neighbours = aggregated(graph, operands[0], std::nullopt, aggregate);
   return with_bias(add(own, matmul(neighbours, operands[2])), bias);
 }
