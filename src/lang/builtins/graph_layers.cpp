@@ -1,12 +1,10 @@
 // Layers of graph networks: graph convolution, attention over neighbours, GraphSAGE.
 //
 // Features are (nodes, d) and weights (d, out), as in x @ w. See graph.h for what a graph is.
-#include <array>
-
 #include "lang/builtins/graph.h"
 #include "lang/builtins/library.h"
 #include "lang/builtins/operands.h"
-#include "lang/builtins/tensors.h"
+#include "lang/convert.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/create.h"

@@ -4,8 +4,6 @@
 // Scores are sums over the last dimension, so one call takes vectors, rows of them, or one of them
 // against all rows of a table. Everything up to the losses is made of ops alone: no value is read
 // on the way.
-#include <cmath>
-
 #include "lang/builtins/knowledge.h"
 #include "lang/builtins/library.h"
 #include "lang/builtins/operands.h"

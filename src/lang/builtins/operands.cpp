@@ -25,10 +25,11 @@ bool broadcast_together(const Shape& a, const Shape& b) noexcept {
 
 Operands::Operands(const Context& context, const Args& args,
                    std::initializer_list<std::size_t> places)
-    : args_(&args), places_(places) {
+    : args_(&args),
+      places_(places),
+      numbers_(std::all_of(places.begin(), places.end(),
+                           [&](std::size_t i) { return is_plain_number(args[i]); })) {
   expect_tensors();
-  numbers_ = std::all_of(places_.begin(), places_.end(),
-                         [&](std::size_t i) { return is_plain_number(args[i]); });
   if (numbers_) {
     read_numbers();
   } else {

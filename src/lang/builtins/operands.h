@@ -39,8 +39,8 @@ class Operands {
 
   const Args* args_;
   std::vector<std::size_t> places_;
+  bool numbers_;
   std::vector<tl::Tensor> tensors_;
-  bool numbers_ = true;
 };
 
 // Right-aligned, are sizes equal or one of them 1?
