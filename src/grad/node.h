@@ -63,6 +63,7 @@ class Node final : public History, public std::enable_shared_from_this<Node> {
 
  private:
   Node(const Rule* rule, const Tensor& result);
+  void let_go() const noexcept;  // of all inputs
 
   const Rule* rule_;
   std::uint64_t order_;
@@ -70,8 +71,7 @@ class Node final : public History, public std::enable_shared_from_this<Node> {
   DType dtype_;
   HistoryValues settings_;
   std::function<Tensor(std::span<const Tensor>)> function_;
-  // Dropping what was kept changes no answer a node gives; who reads a graph in two threads keeps
-  // it.
+  // Backward drops them behind itself; who walks a graph in two threads at once asks it to keep.
   mutable std::vector<Input> inputs_;
   mutable Tensor result_;
   mutable bool dropped_ = false;

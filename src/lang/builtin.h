@@ -183,6 +183,8 @@ BuiltinRows text_builtins();         // strings
 BuiltinRows learning_builtins();     // 6
 BuiltinRows file_builtins();         // tensors and texts in files
 BuiltinRows utility_builtins();      // 5.9
+BuiltinRows knowledge_builtins();    // 5.10
+BuiltinRows graph_builtins();        // 5.11
 BuiltinRows candle_builtins();       // 5.12
 std::vector<Builtin> op_builtins();  // the op table's
 

@@ -229,8 +229,12 @@ std::string shown(const Value& value, int depth) {
       return listed(value.real());
     case Kind::String:
       return quoted_text(value.string());
-    case Kind::Tensor:
-      return tensor_text(value.tensor());
+    case Kind::Tensor: {
+      std::string text = tensor_text(value.tensor());
+      // A number that gradients flow through is shown as the number.
+      const bool is_number = value.tensor().rank() == 0 && value.tensor().has_history();
+      return is_number ? text.substr(1, text.size() - 2) : text;
+    }
     case Kind::QTensor:
       return tensor_heading(name(value.qtensor().type()), value.qtensor().shape());
     case Kind::List:

@@ -117,6 +117,13 @@ Value call_builtin(Context& context, std::string_view name, std::span<const Valu
   return builtin->call(context, args);
 }
 
+std::uint64_t next_seed(const Device& device) {
+  std::uint64_t x = device.current_seed() + 0x9E3779B97F4A7C15u * (device.take_random(1) + 1);
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+  return x ^ x >> 31;
+}
+
 std::vector<Builtin> joined(std::initializer_list<BuiltinRows> parts) {
   std::vector<Builtin> rows;
   for (const BuiltinRows part : parts) rows.insert(rows.end(), part.begin(), part.end());

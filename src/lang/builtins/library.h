@@ -40,6 +40,9 @@ std::string bracketed(const Dims& shape);
 // The result of another builtin for these arguments; its defaults are filled in.
 Value call_builtin(Context& context, std::string_view name, std::span<const Value> arguments);
 
+// A number that the device's seed decides, another one at each call.
+std::uint64_t next_seed(const Device& device);
+
 // The rows of several files as one.
 std::vector<Builtin> joined(std::initializer_list<BuiltinRows> parts);
 

@@ -34,14 +34,6 @@ namespace {
 constexpr double kGreedy = 1e-4;  // temperatures up to here take the largest logit
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// A number that the device's seed decides, another one at each call.
-std::uint64_t next_seed(const Device& device) {
-  std::uint64_t x = device.current_seed() + 0x9E3779B97F4A7C15u * (device.take_random(1) + 1);
-  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-  return x ^ x >> 31;
-}
-
 SamplingOptions plain_sampling() {
   SamplingOptions options;
   options.temperature = 1;
