@@ -29,6 +29,7 @@ set(TL_KERNEL_MODULES
     sample
     sort
     ternary
+    train
     unary
     CACHE INTERNAL "")
 
@@ -66,6 +67,7 @@ set(TL_KERNEL_HEADERS
     quant_words.h
     random_numbers.h
     row_math.h
+    train_math.h
     tl/base/float_bits.h
     tl/kernels/elementwise.h
     tl/runtime/fault.h)

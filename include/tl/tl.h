@@ -21,6 +21,7 @@
 #include "tl/kernels/reduce.h"
 #include "tl/kernels/sample.h"
 #include "tl/kernels/sort.h"
+#include "tl/kernels/train.h"
 #include "tl/lang/interpreter.h"
 #include "tl/model/chat_template.h"
 #include "tl/model/convert.h"

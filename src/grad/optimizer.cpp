@@ -4,13 +4,12 @@
 #include <numbers>
 #include <utility>
 
+#include "ops/backward.h"
 #include "tl/base/error.h"
-#include "tl/ops/affine.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/create.h"
 #include "tl/ops/reduce.h"
-#include "tl/ops/unary.h"
 
 namespace tl {
 
@@ -72,7 +71,7 @@ void Optimizer::step(std::span<Tensor> parameters, std::span<const Tensor> gradi
     const Tensor gradient = to_dtype(gradients[i], dtype);
     Slots& slots = slots_[i];
     if (parameter.dtype() == dtype) {
-      parameter = moved(parameter, gradient, slots);
+      parameter = moved(std::move(parameter), gradient, slots);
       continue;
     }
     auto master = slots.find(kMaster);
@@ -80,7 +79,7 @@ void Optimizer::step(std::span<Tensor> parameters, std::span<const Tensor> gradi
     if (master == slots.end()) {
       master = slots.emplace(kMaster, to_dtype(parameter, dtype)).first;
     }
-    master->second = moved(master->second, gradient, slots);
+    master->second = moved(std::move(master->second), gradient, slots);
     parameter = to_dtype(master->second, parameter.dtype());
   }
 }
@@ -135,7 +134,7 @@ class Sgd final : public Optimizer {
   }
 
  private:
-  Tensor moved(const Tensor& parameter, const Tensor& gradient, Slots& slots) override {
+  Tensor moved(Tensor parameter, const Tensor& gradient, Slots& slots) override {
     Tensor g = gradient;
     if (o_.weight_decay != 0) g = add(g, mul(parameter, o_.weight_decay));
     if (o_.momentum != 0) {
@@ -164,35 +163,28 @@ class Adam final : public Optimizer {
   }
 
  private:
-  Tensor moved(const Tensor& parameter, const Tensor& gradient, Slots& slots) override {
-    Tensor p = parameter, g = gradient;
-    if (o_.weight_decay != 0) {
-      if (o_.decoupled) {
-        p = mul(p, 1 - rate_ * o_.weight_decay);
-      } else {
-        g = add(g, mul(p, o_.weight_decay));
-      }
-    }
+  Tensor moved(Tensor parameter, const Tensor& gradient, Slots& slots) override {
     const auto slot = [&](std::string_view name) -> Tensor& {
       auto at = slots.find(name);
-      if (at == slots.end()) at = slots.emplace(name, zeros_like(p)).first;
+      if (at == slots.end()) at = slots.emplace(name, zeros_like(gradient)).first;
       return at->second;
     };
+    const double t = static_cast<double>(steps_);
+    const training::AdamNumbers<double> numbers{
+        .beta1 = o_.beta1,
+        .rest1 = 1 - o_.beta1,
+        .beta2 = o_.beta2,
+        .rest2 = 1 - o_.beta2,
+        .rate = rate_ / (1 - std::pow(o_.beta1, t)),
+        .scale = 1 / std::sqrt(1 - std::pow(o_.beta2, t)),
+        .eps = o_.eps,
+        .shrink = o_.decoupled ? 1 - rate_ * o_.weight_decay : 1,
+        .decay = o_.decoupled ? 0 : o_.weight_decay};
     Tensor& first = slot("first");
     Tensor& second = slot("second");
-    first = add(mul(first, o_.beta1), mul(g, 1 - o_.beta1));
-    second = add(mul(second, o_.beta2), mul(sqr(g), 1 - o_.beta2));
-    Tensor size = second;
-    if (o_.amsgrad) {
-      Tensor& largest = slot("largest");
-      largest = maximum(largest, second);
-      size = largest;
-    }
-    const double t = static_cast<double>(steps_);
-    const double first_scale = 1 - std::pow(o_.beta1, t);
-    const double second_scale = 1 - std::pow(o_.beta2, t);
-    const Tensor divisor = affine(sqrt(size), 1 / std::sqrt(second_scale), o_.eps);
-    return sub(p, div(mul(first, rate_ / first_scale), divisor));
+    Tensor* largest = o_.amsgrad ? &slot("largest") : nullptr;
+    ops::adam(parameter, gradient, first, second, largest, numbers);
+    return parameter;
   }
 
   AdamOptions o_;

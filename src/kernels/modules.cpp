@@ -18,6 +18,7 @@
 #include "kernels/names/reduce.h"
 #include "kernels/names/sample.h"
 #include "kernels/names/sort.h"
+#include "kernels/names/train.h"
 
 namespace tl {
 namespace {
@@ -25,7 +26,7 @@ namespace {
 constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
     "affine",       "binary",       "cast",    "conv",   "fill",   "indexing",  "quantized",
     "reduce",       "sort",         "ternary", "unary",  "matmul", "attention", "norm",
-    "quant_vector", "quant_matrix", "decode",  "sample", "cache"};
+    "quant_vector", "quant_matrix", "decode",  "sample", "cache",  "train"};
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
@@ -65,6 +66,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kSortViews;
     case ModuleId::Ternary:
       return kernels::kTernaryViews;
+    case ModuleId::Train:
+      return kernels::kTrainViews;
     case ModuleId::Unary:
       return kernels::kUnaryViews;
     default:

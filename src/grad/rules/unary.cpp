@@ -4,6 +4,7 @@
 
 #include "grad/flow.h"
 #include "grad/rules.h"
+#include "ops/backward.h"
 #include "tl/ops/affine.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/unary.h"
@@ -77,6 +78,13 @@ Tensor mish_slope(const Tensor& x) {
   return add(t, mul(mul(x, sigmoid(x)), affine(sqr(t), -1, 1)));
 }
 
+// In one pass, unless the gradient is to be differentiated itself.
+template <SlopeOf kFunction, Tensor (*kDerivative)(const Tensor&)>
+void fused(Flow& flow) {
+  if (flow.follows() || !ops::has_slope(flow.dtype(0))) return from_input<kDerivative>(flow);
+  flow.give(0, ops::slope(kFunction, flow.input(0), flow.gradient()));
+}
+
 Tensor is_positive(const Tensor& x) { return gt(x, 0); }
 Tensor is_in_relu6(const Tensor& x) { return logical_and(gt(x, 0), lt(x, 6)); }
 Tensor is_in_hard_sigmoid(const Tensor& x) { return logical_and(gt(x, -3), lt(x, 3)); }
@@ -145,10 +153,10 @@ std::span<const Rule> unary_rules() {
       {"selu", selu_rule, kInput},
       {"sigmoid", from_result<&sigmoid_slope>, kResult},
       {"hard_sigmoid", hard_sigmoid_rule, kInput},
-      {"silu", from_input<&silu_slope>, kInput},
+      {"silu", fused<SlopeOf::Silu, &silu_slope>, kInput},
       {"hard_swish", from_input<&hard_swish_slope>, kInput},
-      {"gelu", from_input<&gelu_slope>, kInput},
-      {"gelu_erf", from_input<&gelu_erf_slope>, kInput},
+      {"gelu", fused<SlopeOf::Gelu, &gelu_slope>, kInput},
+      {"gelu_erf", fused<SlopeOf::GeluErf, &gelu_erf_slope>, kInput},
       {"softplus", from_input<&sigmoid>, kInput},
       {"mish", from_input<&mish_slope>, kInput},
   };
