@@ -180,11 +180,14 @@ void scatter_as(std::string_view op, Tensor& x, std::int64_t dim, const Tensor& 
   if (!x.is_contiguous()) x = copy(x);
   const bool follows = has_history(x, src) && !ids.empty();
   const Tensor before = follows ? ops::without_memory(x) : Tensor();
+  const Tensor written = follows ? ops::without_memory(src) : Tensor();  // src may be x itself
   place(x, x.layout(),
         {ids, src, zero_at(x.strides(), d), x.strides()[d], x.shape()[d], d, op,
          target == Target::Fresh},
         how);
-  if (follows) add_history(x, how == How::Set ? "scatter" : "scatter_add", {before, ids, src}, {d});
+  if (follows) {
+    add_history(x, how == How::Set ? "scatter" : "scatter_add", {before, ids, written}, {d});
+  }
 }
 
 void index_as(std::string_view op, Tensor& x, std::int64_t dim, const Tensor& ids,
