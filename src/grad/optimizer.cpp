@@ -71,7 +71,7 @@ void Optimizer::step(std::span<Tensor> parameters, std::span<const Tensor> gradi
     const Tensor gradient = to_dtype(gradients[i], dtype);
     Slots& slots = slots_[i];
     if (parameter.dtype() == dtype) {
-      parameter = moved(std::move(parameter), gradient, slots);
+      move(parameter, gradient, slots);
       continue;
     }
     auto master = slots.find(kMaster);
@@ -79,7 +79,7 @@ void Optimizer::step(std::span<Tensor> parameters, std::span<const Tensor> gradi
     if (master == slots.end()) {
       master = slots.emplace(kMaster, to_dtype(parameter, dtype)).first;
     }
-    master->second = moved(std::move(master->second), gradient, slots);
+    move(master->second, gradient, slots);
     parameter = to_dtype(master->second, parameter.dtype());
   }
 }
@@ -134,7 +134,7 @@ class Sgd final : public Optimizer {
   }
 
  private:
-  Tensor moved(Tensor parameter, const Tensor& gradient, Slots& slots) override {
+  void move(Tensor& parameter, const Tensor& gradient, Slots& slots) override {
     Tensor g = gradient;
     if (o_.weight_decay != 0) g = add(g, mul(parameter, o_.weight_decay));
     if (o_.momentum != 0) {
@@ -143,7 +143,7 @@ class Sgd final : public Optimizer {
       if (!is_first) velocity = add(mul(velocity, o_.momentum), mul(g, 1 - o_.dampening));
       g = o_.nesterov ? add(g, mul(velocity, o_.momentum)) : velocity;
     }
-    return sub(parameter, mul(g, rate_));
+    parameter = sub(parameter, mul(g, rate_));
   }
 
   SgdOptions o_;
@@ -163,7 +163,7 @@ class Adam final : public Optimizer {
   }
 
  private:
-  Tensor moved(Tensor parameter, const Tensor& gradient, Slots& slots) override {
+  void move(Tensor& parameter, const Tensor& gradient, Slots& slots) override {
     const auto slot = [&](std::string_view name) -> Tensor& {
       auto at = slots.find(name);
       if (at == slots.end()) at = slots.emplace(name, zeros_like(gradient)).first;
@@ -184,7 +184,6 @@ class Adam final : public Optimizer {
     Tensor& second = slot("second");
     Tensor* largest = o_.amsgrad ? &slot("largest") : nullptr;
     ops::adam(parameter, gradient, first, second, largest, numbers);
-    return parameter;
   }
 
   AdamOptions o_;

@@ -129,7 +129,7 @@ void assign_at(Tensor& x, const Layout& part, const Tensor& from) {
   const Tensor source = source_for(x, part.shape(), from);
   if (part.count() == 0) return;
   const bool follows = has_history(x, source);
-  const Tensor before = follows ? x : Tensor();
+  const Tensor before = follows ? ops::without_memory(x) : Tensor();
   ops::write_part(x, part, [&](Tensor& target) { copy_elements(source, target); });
   if (follows) add_write(x, before, part, source);
 }
@@ -145,7 +145,7 @@ void fill_at(Tensor& x, const Layout& part, Scalar value) {
   ops::expect_whole("fill", value, x.dtype());
   if (part.count() == 0) return;
   const bool follows = has_history(x);
-  const Tensor before = follows ? x : Tensor();
+  const Tensor before = follows ? ops::without_memory(x) : Tensor();
   ops::write_part(x, part, [&](Tensor& target) { fill_elements(target, value); });
   if (follows) add_write(x, before, part, Tensor());
 }

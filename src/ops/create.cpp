@@ -134,9 +134,15 @@ Tensor triu2(std::int64_t n, DType dtype, const Device& device) {
   return make_band(n, dtype, device, 0, kFar);
 }
 Tensor tril(const Tensor& x, std::int64_t diagonal) {
-  return keep_band("tril", x, -kFar, diagonal);
+  Tensor out = keep_band("tril", x, -kFar, diagonal);
+  if (has_history(x)) add_history(out, "tril", {x}, {diagonal});
+  return out;
 }
-Tensor triu(const Tensor& x, std::int64_t diagonal) { return keep_band("triu", x, diagonal, kFar); }
+Tensor triu(const Tensor& x, std::int64_t diagonal) {
+  Tensor out = keep_band("triu", x, diagonal, kFar);
+  if (has_history(x)) add_history(out, "triu", {x}, {diagonal});
+  return out;
+}
 
 Tensor one_hot(const Tensor& ids, std::int64_t depth, DType dtype, Scalar on, Scalar off) {
   if (depth < 0) throw Error(ErrorKind::BadArgument, "one_hot", "a depth of ", depth);

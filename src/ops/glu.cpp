@@ -23,6 +23,7 @@ Tensor gated(std::string_view op, const Tensor& x, bool swiglu) {
   } else {
     gpu::glu(x, out, swiglu);
   }
+  if (has_history(x)) add_history(out, op, {x});
   return out;
 }
 

@@ -68,9 +68,11 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& ids) {
   const int d = normalize_dim(kOp, dim, x.shape());
   ops::expect_rank(kOp, "the tensor of indices", ids, 1);
   check_ids(kOp, x, ids);
-  return pick({x, zero_at(x.strides(), d), x.strides()[d], x.shape()[d], ids,
-               only_at(x.rank(), d, ids.strides()[0]), kOp},
-              with_size(x.shape(), d, ids.count()));
+  Tensor out = pick({x, zero_at(x.strides(), d), x.strides()[d], x.shape()[d], ids,
+                     only_at(x.rank(), d, ids.strides()[0]), kOp},
+                    with_size(x.shape(), d, ids.count()));
+  if (has_history(x)) add_history(out, kOp, {x, ids}, {d});
+  return out;
 }
 
 Tensor embedding(const Tensor& table, const Tensor& ids) {
@@ -82,8 +84,10 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
   shape.push_back(table.shape()[1]);
   x_strides.push_back(table.strides()[1]);
   ids_strides.push_back(0);
-  return pick({table, x_strides, table.strides()[0], table.shape()[0], ids, ids_strides, kOp},
-              shape);
+  Tensor out =
+      pick({table, x_strides, table.strides()[0], table.shape()[0], ids, ids_strides, kOp}, shape);
+  if (has_history(table)) add_history(out, kOp, {table, ids});
+  return out;
 }
 
 namespace {
@@ -95,8 +99,11 @@ Tensor gather_as(std::string_view op, const Tensor& x, std::int64_t dim, const T
   const int d = normalize_dim(op, dim, x.shape());
   expect_within(op, x, d, ids);
   check_ids(op, x, ids);
-  return pick({x, zero_at(x.strides(), d), x.strides()[d], x.shape()[d], ids, ids.strides(), op},
-              ids.shape());
+  Tensor out =
+      pick({x, zero_at(x.strides(), d), x.strides()[d], x.shape()[d], ids, ids.strides(), op},
+           ids.shape());
+  if (has_history(x)) add_history(out, "gather", {x, ids}, {d});
+  return out;
 }
 
 }  // namespace
@@ -120,9 +127,11 @@ Tensor take(const Tensor& x, const Tensor& ids) {
   constexpr std::string_view kOp = "take";
   check_ids(kOp, x, ids);
   const Tensor flat = reshape(x, {x.count()});
-  return pick({flat, Dims::repeated(ids.rank(), 0), flat.strides()[0], flat.count(), ids,
-               ids.strides(), kOp},
-              ids.shape());
+  Tensor out = pick({flat, Dims::repeated(ids.rank(), 0), flat.strides()[0], flat.count(), ids,
+                     ids.strides(), kOp},
+                    ids.shape());
+  if (has_history(flat)) add_history(out, kOp, {flat, ids});
+  return out;
 }
 
 // ---- placing and adding
@@ -169,10 +178,16 @@ void scatter_as(std::string_view op, Tensor& x, std::int64_t dim, const Tensor& 
   ops::expect_same_dtype(op, x, src);
   if (how == How::Add) check_add_dtype(op, x);
   if (!x.is_contiguous()) x = copy(x);
+  const bool follows = has_history(x, src) && !ids.empty();
+  const Tensor before = follows ? ops::without_memory(x) : Tensor();
+  const Tensor written = follows ? ops::without_memory(src) : Tensor();  // src may be x itself
   place(x, x.layout(),
         {ids, src, zero_at(x.strides(), d), x.strides()[d], x.shape()[d], d, op,
          target == Target::Fresh},
         how);
+  if (follows) {
+    add_history(x, how == How::Set ? "scatter" : "scatter_add", {before, ids, written}, {d});
+  }
 }
 
 void index_as(std::string_view op, Tensor& x, std::int64_t dim, const Tensor& ids,
@@ -346,6 +361,7 @@ void assign_picks(Tensor& x, const Layout& part, std::span<const std::pair<int, 
   }
   const auto& [dim, ids] = picks.front();
   const Shape shape = with_size(part.shape(), dim, ids.count());
+  const bool follows = has_history(x, value);
   Tensor source = value;
   if (picks.size() > 1) {
     // Picked along this dimension, written along the others, and put back.
@@ -353,6 +369,10 @@ void assign_picks(Tensor& x, const Layout& part, std::span<const std::pair<int, 
     assign_picks(source, source.layout(), picks.subspan(1), value);
   }
   source = source.broadcast_as(shape);
+  if (follows) {  // in steps, each of which knows its gradient
+    assign_at(x, part, index_copy(x.with_layout(part), dim, ids, source));
+    return;
+  }
   const Layout over(shape, only_at(part.rank(), dim, ids.strides()[0]), ids.layout().offset());
   place(x, part,
         {ids.with_layout(over), source, zero_at(part.strides(), dim), part.strides()[dim],

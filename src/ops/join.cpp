@@ -64,9 +64,10 @@ Tensor cat(std::span<const Tensor> list, std::int64_t dim) {
   Tensor out = like(first, with_size(first.shape(), d, size));
   std::int64_t at = 0;
   for (const Tensor& x : list) {
-    write_part(out, d, at, x);
+    write_part(out, d, at, x.detach());  // one step for the history, not one for each part
     at += x.shape()[d];
   }
+  if (has_history(list)) add_history(out, "cat", list, {d});
   return out;
 }
 
@@ -127,16 +128,15 @@ Tensor repeat(const Tensor& x, const Dims& counts) {
     return contiguous(from);
   }
   Shape split;
-  Dims strides;
+  Tensor apart = from;
   for (int d = 0; d < from.rank(); ++d) {
     if (aligned[d] != 1) {
+      apart = apart.unsqueeze(split.size());
       split.push_back(aligned[d]);
-      strides.push_back(0);
     }
     split.push_back(from.shape()[d]);
-    strides.push_back(from.strides()[d]);
   }
-  return copy(from.with_layout({split, strides, from.layout().offset()})).view(shape);
+  return copy(apart.broadcast_as(split)).view(shape);
 }
 
 Tensor repeat_interleave(const Tensor& x, std::int64_t times, std::int64_t dim) {
@@ -180,7 +180,8 @@ Tensor pad(const Tensor& x, const Dims& before, const Dims& after, Scalar value)
     if (after[d] > 0) fill_at(out, box.narrow(d, shape[d] - after[d], after[d]), value);
     box = box.narrow(d, before[d], x.shape()[d]);
   }
-  if (!x.empty()) assign_at(out, box, x);
+  if (!x.empty()) assign_at(out, box, x.detach());
+  if (has_history(x)) add_history(out, "pad", {x}, {before});
   return out;
 }
 
@@ -201,14 +202,11 @@ Tensor pad_with_same(const Tensor& x, std::int64_t dim, std::int64_t left, std::
     throw Error(ErrorKind::BadArgument, kOp, "dimension ", d, " of shape ", x.shape(),
                 " has no slice to repeat");
   }
-  Tensor out = like(x, with_size(x.shape(), d, padded_size(kOp, size, left, right)));
+  static_cast<void>(padded_size(kOp, size, left, right));  // throws where it does not fit
   const auto repeated = [&](std::int64_t at, std::int64_t times) {
     return x.narrow(d, at, 1).broadcast_as(with_size(x.shape(), d, times));
   };
-  write_part(out, d, 0, repeated(0, left));
-  write_part(out, d, left, x);
-  write_part(out, d, left + size, repeated(size - 1, right));
-  return out;
+  return cat({repeated(0, left), x, repeated(size - 1, right)}, d);
 }
 
 Tensor pad_reflect(const Tensor& x, std::int64_t dim, std::int64_t left, std::int64_t right) {
@@ -221,11 +219,9 @@ Tensor pad_reflect(const Tensor& x, std::int64_t dim, std::int64_t left, std::in
     throw Error(ErrorKind::BadArgument, kOp, "a padding of ", left, " and ", right,
                 " must be smaller than dimension ", d, " of shape ", x.shape());
   }
-  Tensor out = like(x, with_size(x.shape(), d, padded_size(kOp, size, left, right)));
-  write_part(out, d, 0, flip(x.narrow(d, 1, left), {d}));
-  write_part(out, d, left, x);
-  write_part(out, d, left + size, flip(x.narrow(d, size - 1 - right, right), {d}));
-  return out;
+  static_cast<void>(padded_size(kOp, size, left, right));  // throws where it does not fit
+  return cat({flip(x.narrow(d, 1, left), {d}), x, flip(x.narrow(d, size - 1 - right, right), {d})},
+             d);
 }
 
 // ---- rearranging
@@ -236,9 +232,9 @@ Tensor roll(const Tensor& x, std::int64_t shift, std::int64_t dim) {
   if (size == 0) return contiguous(x);
   const std::int64_t by = (shift % size + size) % size;
   if (by == 0) return contiguous(x);
-  Tensor out = like(x, x.shape());
-  write_part(out, d, 0, x.narrow(d, size - by, by));
-  write_part(out, d, by, x.narrow(d, 0, size - by));
+  const Tensor line = x.detach();
+  Tensor out = cat({line.narrow(d, size - by, by), line.narrow(d, 0, size - by)}, d);
+  if (has_history(x)) add_history(out, "roll", {x}, {by, d});
   return out;
 }
 
@@ -252,6 +248,7 @@ Tensor flip(const Tensor& x, const Dims& dims) {
   } else {
     gpu::flip(x, normal, out);
   }
+  if (has_history(x)) add_history(out, "flip", {x}, {normal});
   return out;
 }
 
@@ -286,9 +283,8 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> vectors, bool xy) {
   std::vector<Tensor> out;
   for (int k = 0; k < shape.size(); ++k) {
     const Tensor& v = vectors[static_cast<std::size_t>(k)];
-    Dims strides = Dims::repeated(shape.size(), 0);
-    strides[k] = v.strides()[0];
-    const Tensor grid = v.with_layout({shape, strides, v.layout().offset()});
+    const Shape alone = with_size(Shape::repeated(shape.size(), 1), k, v.count());
+    const Tensor grid = v.view(alone).broadcast_as(shape);
     out.push_back(copy(xy && shape.size() > 1 ? grid.transpose(0, 1) : grid));
   }
   return out;

@@ -51,6 +51,16 @@ void check_classes(std::string_view op, std::string_view what, const Tensor& x,
   ops::expect_index_dtype(op, targets);
 }
 
+// Targets with "nothing" where a row is ignored: indexing then leaves it out.
+Tensor without_ignored(const Tensor& targets, std::optional<std::int64_t> ignore_index) {
+  Tensor ids = targets;
+  cpu::visit_index(targets.dtype(), [&]<class Id> {
+    if (!ignore_index.has_value() || !std::in_range<Id>(*ignore_index)) return;
+    ids = masked_fill(targets, eq(targets, *ignore_index), std::numeric_limits<Id>::max());
+  });
+  return ids;
+}
+
 // Losses (n) and 1 or 0 for each row that counts or does not, both wide.
 Tensor total_of_rows(const Tensor& losses, const Tensor& counted, Reduction reduce, DType dtype) {
   if (reduce == Reduction::None) return to_dtype(losses, dtype);
@@ -59,6 +69,9 @@ Tensor total_of_rows(const Tensor& losses, const Tensor& counted, Reduction redu
     cpu::total(losses, counted, out, reduce == Reduction::Mean);
   } else {
     gpu::total(losses, counted, out, reduce == Reduction::Mean);
+  }
+  if (has_history(losses)) {
+    add_history(out, "total_of_rows", {losses, counted}, {reduce == Reduction::Mean});
   }
   return out;
 }
@@ -123,6 +136,10 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::string_vi
     } else {
       gpu::cross_entropy(logits, ids, losses, counted, arguments);
     }
+    if (has_history(logits)) {
+      add_history(losses, kOp, {logits, without_ignored(ids, ignore_index), counted},
+                  {label_smoothing});
+    }
   }
   return total_of_rows(losses, counted, reduce, logits.dtype());
 }
@@ -132,18 +149,18 @@ Tensor nll_loss(const Tensor& x, const Tensor& targets, std::string_view reducti
   constexpr std::string_view kOp = "nll_loss";
   const Reduction reduce = parse_reduction(kOp, reduction);
   check_classes(kOp, "logarithms of probabilities", x, targets);
-  // A row that is ignored is one without a target: indexing then picks 0.
-  Tensor ids = targets;
+  const Tensor ids = without_ignored(targets, ignore_index);
   Tensor counts;
-  cpu::visit_index(targets.dtype(), [&]<class Id> {
-    constexpr auto kNone = std::numeric_limits<Id>::max();
-    if (ignore_index.has_value() && std::in_range<Id>(*ignore_index)) {
-      ids = masked_fill(targets, eq(targets, *ignore_index), kNone);
-    }
-    if (reduce == Reduction::Mean) counts = to_dtype(ne(ids, kNone), wide(x.dtype()));
-  });
-  const ops::Pick pick{x, {x.strides()[0]}, x.strides()[1], x.shape()[1], ids, ids.strides(), kOp};
-  Tensor picked = Tensor::uninitialized(ids.shape(), x.dtype(), x.device());
+  if (reduce == Reduction::Mean) {
+    cpu::visit_index(ids.dtype(), [&]<class Id> {
+      counts = to_dtype(ne(ids, std::numeric_limits<Id>::max()), wide(x.dtype()));
+    });
+  }
+  // As gather() along dimension 1 has it, with a 0 for a row without a target.
+  const Tensor column = ids.unsqueeze(1);
+  const ops::Pick pick{
+      x, {x.strides()[0], 0}, x.strides()[1], x.shape()[1], column, column.strides(), kOp};
+  Tensor picked = Tensor::uninitialized(column.shape(), x.dtype(), x.device());
   if (!picked.empty()) {
     if (x.location().is_cpu()) {
       cpu::gather(pick, picked);
@@ -151,8 +168,9 @@ Tensor nll_loss(const Tensor& x, const Tensor& targets, std::string_view reducti
       gpu::gather(pick, picked);
     }
   }
+  if (has_history(x)) add_history(picked, "gather", {x, column}, {1});
   // Not neg(): the loss of a row that is left out is 0, not -0.
-  const Tensor losses = sub(0, widened(picked));
+  const Tensor losses = sub(0, widened(picked.squeeze(1)));
   return reduce == Reduction::Mean ? total_of_rows(losses, counts, reduce, x.dtype())
                                    : total_of(losses, reduce, x.dtype());
 }
@@ -196,10 +214,14 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, std::string_v
   const Reduction reduce = parse_reduction(kOp, reduction);
   check_pair(kOp, x, target);
   constexpr double kLeast = -100;  // log(0) would be -infinity, and 0 times it NaN
-  const Tensor p = widened(x);
-  const Tensor loss =
-      mixed(maximum(log1p(neg(p)), kLeast), maximum(log(p), kLeast), widened(target));
-  return total_of(sub(0, loss), reduce, x.dtype());
+  const Tensor p = widened(x), t = widened(target);
+  Tensor losses;
+  {
+    const NoHistory whole;  // at 0 and 1 the slope of a logarithm is no number
+    losses = sub(0, mixed(maximum(log1p(neg(p)), kLeast), maximum(log(p), kLeast), t));
+  }
+  if (has_history(p, t)) add_history(losses, kOp, {p, t}, {kLeast});
+  return total_of(losses, reduce, x.dtype());
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target,
@@ -234,7 +256,7 @@ Tensor kl_div(const Tensor& x, const Tensor& target, std::string_view reduction,
   if (log_target) {
     losses = mul(exp(t), sub(t, widened(x)));
   } else {
-    losses = mul(t, sub(masked_fill(log(t), eq(t, 0), 0), widened(x)));
+    losses = mul(t, sub(log(masked_fill(t, eq(t, 0), 1)), widened(x)));  // 0 where t is 0
   }
   if (!batch_mean) return total_of(losses, reduce, x.dtype());
   const std::int64_t rows = x.rank() == 0 ? 1 : x.shape()[0];

@@ -41,6 +41,7 @@ Tensor scan(std::string_view op, ScanOp kind, const Tensor& given, std::int64_t 
   } else {
     gpu::scan(plan, x, out);
   }
+  if (has_history(given)) add_history(out, op, {given}, {along});
   return out;
 }
 

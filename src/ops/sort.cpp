@@ -1,6 +1,7 @@
 #include "tl/ops/sort.h"
 
 #include <limits>
+#include <utility>
 
 #include "ops/cpu/sort.h"
 #include "ops/gpu/sort.h"
@@ -30,7 +31,10 @@ std::pair<Tensor, Tensor> sorted(std::string_view op, const Tensor& x, int dim, 
       gpu::sort(rows, descending, keep, values, indices);
     }
   }
-  return {contiguous(values.move_dim(-1, dim)), contiguous(indices.move_dim(-1, dim))};
+  Tensor out = contiguous(values.move_dim(-1, dim));
+  Tensor places = contiguous(indices.move_dim(-1, dim));
+  if (has_history(x)) add_history(out, "sort", {x, places}, {dim});
+  return {std::move(out), std::move(places)};
 }
 
 std::pair<Tensor, Tensor> one_number(const Tensor& x) {

@@ -1,17 +1,26 @@
 // Writing into a tensor that others may share memory with: only the tensor written to changes.
 #pragma once
 
+#include <memory>
 #include <utility>
 
 #include "tl/tensor/tensor.h"
 
 namespace tl::ops {
 
+// What the history of `x` needs to know of it after a write: all but its memory, which would then
+// have two owners, and the write would go to new memory.
+inline Tensor without_memory(Tensor x) {
+  x.memory() = RawMemory();
+  return x;
+}
+
 // Calls write(target) with a view of `x`. Where others see the memory too, the write detaches; it
 // then takes along what lies between the first and the last element of `x`, and no more. When
 // something is thrown, `x` is as it was.
 template <class F>
 void write_part(Tensor& x, Layout part, F&& write) {
+  const std::shared_ptr<const History> history = x.history();
   const auto size = size_of(x.dtype());
   const auto extent = static_cast<std::uint64_t>(x.layout().extent()) * size;
   if (!x.memory().is_unique() && extent < x.memory().bytes()) {
@@ -27,6 +36,7 @@ void write_part(Tensor& x, Layout part, F&& write) {
     std::forward<F>(write)(target);
   } catch (...) {
     x.memory() = std::move(target.memory());
+    if (history != nullptr) x = x.with_history(history);
     throw;
   }
   x.memory() = std::move(target.memory());

@@ -101,4 +101,21 @@ inline void expect_gradients_of_any_layout(const std::string& what, const Functi
   expect_gradients(what + " (strided)", function, with_gaps, tolerance);
 }
 
+// The gradients of weigh(function(inputs)), as one number that depends on all of them: what
+// expect_gradients needs to look at gradients of gradients.
+inline Function gradient_of(const Function& function) {
+  return [function](std::span<const Tensor> inputs) {
+    std::vector<Tensor> all, variables;
+    for (const Tensor& x : inputs) {
+      all.push_back(x.dtype() == DType::F64 && !x.has_history() ? follow(x) : x);
+      if (x.dtype() == DType::F64) variables.push_back(all.back());
+    }
+    Tensor out;
+    for (const Tensor& g : gradients_of(weigh(function(all)), variables, {.follow = true})) {
+      out = out.has_history() ? add(out, weigh(g)) : weigh(g);
+    }
+    return out;
+  };
+}
+
 }  // namespace tl::test

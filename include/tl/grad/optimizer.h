@@ -57,8 +57,8 @@ class Optimizer {
 
  protected:
   using Slots = std::map<std::string, Tensor, std::less<>>;
-  // The parameter after a step, both in the optimiser's dtype.
-  virtual Tensor moved(Tensor parameter, const Tensor& gradient, Slots& slots) = 0;
+  // One step of one parameter, in the optimiser's dtype.
+  virtual void move(Tensor& parameter, const Tensor& gradient, Slots& slots) = 0;
 
   double rate_ = 1e-3;
   std::int64_t steps_ = 0;

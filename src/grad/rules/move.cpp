@@ -20,14 +20,20 @@ void assign_at_rule(Flow& flow) {
   const Tensor& g = flow.gradient();
   const Shape& part_shape = flow.dims(2);
   const std::int64_t start = flow.dims(1)[0];
-  const Layout whole(g.shape(), flow.dims(0), 0);
-  const Layout part(part_shape, flow.dims(3), flow.dims(4)[0] - start);
-  Tensor memory = Tensor::zeros({whole.extent()}, g.dtype(), g.device());
-  assign_at(memory, whole, g.detach());
+  Layout whole(g.shape(), flow.dims(0), 0);
+  Tensor memory;
+  if (whole.is_contiguous()) {
+    memory = contiguous(g);
+    whole = memory.layout();
+  } else {
+    memory = Tensor::zeros({whole.extent()}, g.dtype(), g.device());
+    assign_at(memory, whole, g);
+  }
+  const Layout part(part_shape, flow.dims(3), flow.dims(4)[0] - start + whole.offset());
   if (flow.wants(1)) flow.give(1, copy(memory.with_layout(part)));
   if (flow.wants(0)) {
     fill_at(memory, part, 0);
-    flow.give(0, memory.with_layout(whole));
+    flow.give(0, memory.shape() == g.shape() ? memory : memory.with_layout(whole));
   }
 }
 
