@@ -7,8 +7,10 @@ namespace tl::grad {
 const Rule* find_rule(std::string_view op) {
   static const auto kAll = [] {
     std::unordered_map<std::string_view, const Rule*> all;
-    for (const auto rules : {binary_rules(), choice_rules(), matmul_rules(), move_rules(),
-                             reduce_rules(), softmax_rules(), unary_rules(), view_rules()}) {
+    for (const auto rules :
+         {attention_rules(), binary_rules(), choice_rules(), conv_rules(), matmul_rules(),
+          move_rules(), norm_rules(), pool_rules(), quant_rules(), reduce_rules(), resize_rules(),
+          rope_rules(), softmax_rules(), unary_rules(), view_rules()}) {
       for (const Rule& rule : rules) all.emplace(rule.op, &rule);
     }
     return all;
