@@ -63,6 +63,17 @@ TEST_P(NormGradient, OfABatchNormAndItsStatistics) {
                    {made({2, 3}), made({3}, 4), variance, made({3}, 3)});
 }
 
+TEST_P(NormGradient, NeedsNeitherWeightNorBias) {
+  const Tensor mean = made({3}, 4), variance = add(sqr(made({3}, 5)), 0.3);
+  expect_gradients("batch_norm",
+                   [&](std::span<const Tensor> in) { return batch_norm(in[0], mean, variance); },
+                   {made({2, 3})});
+  expect_gradients("group_norm", [](std::span<const Tensor> in) { return group_norm(in[0], 3); },
+                   {made({2, 3, 2})});
+  expect_gradients("rms_norm", [](std::span<const Tensor> in) { return rms_norm(in[0]); },
+                   {made({2, 3})});
+}
+
 TEST_P(NormGradient, CanBeDifferentiatedAgain) {
   const auto gradient = [](std::span<const Tensor> in) {
     const std::vector<Tensor> inputs = {in[0].has_history() ? in[0] : follow(in[0]),

@@ -77,7 +77,7 @@ void batch_norm_rule(Flow& flow) {
   const auto give = [&](std::size_t i, const Tensor& values) {
     flow.give(i, reshape(sum_to(values, shape), flow.shape(i)));
   };
-  give(4, g);
+  if (flow.wants(4)) give(4, g);
   const Tensor scale = rsqrt(add(per_channel(flow.input(2)), flow.real(0)));
   const Tensor weight = flow.input(3);
   const Tensor factor = weight.empty() ? scale : mul(scale, per_channel(weight));
