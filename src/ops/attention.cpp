@@ -5,6 +5,7 @@
 #include "ops/check.h"
 #include "ops/cpu/attention.h"
 #include "ops/gpu/attention.h"
+#include "ops/recorded.h"
 #include "ops/rows.h"
 #include "tl/ops/copy.h"
 
@@ -58,10 +59,24 @@ void check_kinds(const Tensor& q, const Tensor& k, const Tensor& v,
   }
 }
 
+double scale_of(const Tensor& q, const AttentionOptions& options) {
+  const std::int64_t depth = std::max<std::int64_t>(q.dim(-1), 1);
+  return options.scale.value_or(1 / std::sqrt(static_cast<double>(depth)));
+}
+
 }  // namespace
 
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options) {
+  const Tensor added = options.mask.value_or(Tensor()), tilted = options.slopes.value_or(Tensor());
+  if (has_history(q, k, v, added, tilted)) {
+    Tensor out =
+        ops::without_history([&] { return scaled_dot_product_attention(q, k, v, options); });
+    add_history(out, kOp, {q, k, v, added, tilted},
+                {scale_of(q, options), options.softcap, options.window.value_or(-1), options.causal,
+                 options.mask.has_value(), options.slopes.has_value()});
+    return out;
+  }
   check_shapes(q, k, v, options);
   if (options.softcap < 0 || !std::isfinite(options.softcap)) {
     throw Error(ErrorKind::BadArgument, kOp, "softcap is 0 or positive, not ", options.softcap);
@@ -76,22 +91,19 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
     return Tensor::zeros(shape, q.dtype(), q.device());
   }
   Tensor out = Tensor::uninitialized(shape, q.dtype(), q.device());
-  const std::int64_t depth = q.shape()[3];
   const Tensor mask = options.mask.has_value()
                           ? options.mask->broadcast_as({shape[0], shape[1], shape[2], k.shape()[2]})
                           : Tensor();
   const Tensor slopes = options.slopes.has_value() ? contiguous(*options.slopes) : Tensor();
-  const ops::AttentionArguments arguments{
-      .q = &q,
-      .k = &k,
-      .v = &v,
-      .mask = options.mask.has_value() ? &mask : nullptr,
-      .slopes = options.slopes.has_value() ? &slopes : nullptr,
-      .scale = options.scale.value_or(
-          1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(depth, 1)))),
-      .softcap = options.softcap,
-      .window = options.window.value_or(-1),
-      .causal = options.causal};
+  const ops::AttentionArguments arguments{.q = &q,
+                                          .k = &k,
+                                          .v = &v,
+                                          .mask = options.mask.has_value() ? &mask : nullptr,
+                                          .slopes = options.slopes.has_value() ? &slopes : nullptr,
+                                          .scale = scale_of(q, options),
+                                          .softcap = options.softcap,
+                                          .window = options.window.value_or(-1),
+                                          .causal = options.causal};
   if (q.location().is_cpu()) {
     cpu::attention(arguments, out);
   } else {

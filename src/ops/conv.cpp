@@ -3,6 +3,7 @@
 #include "ops/check.h"
 #include "ops/cpu/conv.h"
 #include "ops/gpu/conv.h"
+#include "ops/recorded.h"
 #include "ops/rows.h"
 #include "ops/spatial.h"
 #include "tl/ops/copy.h"
@@ -96,6 +97,18 @@ Tensor convolve(std::string_view op, int axes, bool transposed, const Tensor& x,
                 const Tensor& kernel, const Dims& padding, const Dims& output_padding,
                 const Dims& stride, const Dims& dilation, std::int64_t groups,
                 const std::optional<Tensor>& bias) {
+  const Tensor added = bias.value_or(Tensor());
+  if (has_history(x, kernel, added)) {
+    Tensor out = ops::without_history([&] {
+      return convolve(op, axes, transposed, x, kernel, padding, output_padding, stride, dilation,
+                      groups, bias);
+    });
+    add_history(out, transposed ? "conv_transpose" : "conv", {x, kernel, added},
+                {ops::spread_over(op, "padding", padding, axes, 0),
+                 ops::spread_over(op, "stride", stride, axes, 1),
+                 ops::spread_over(op, "dilation", dilation, axes, 1), groups});
+    return out;
+  }
   ops::expect_rank(op, "input", x, axes + 2);
   ops::expect_rank(op, "kernel", kernel, axes + 2);
   check_channels(op, x, kernel, transposed, groups, bias);

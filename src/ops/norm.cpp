@@ -4,6 +4,7 @@
 #include "ops/cpu/norm.h"
 #include "ops/gpu/norm.h"
 #include "ops/norm.h"
+#include "ops/recorded.h"
 #include "ops/rows.h"
 #include "tl/ops/copy.h"
 
@@ -36,6 +37,9 @@ void expect_dtypes(std::string_view op, const Tensor& x, const Part& weight, con
 Part contiguous_part(const Part& part) {
   return part.has_value() ? Part(contiguous(*part)) : std::nullopt;
 }
+bool has_history_of(const Tensor& x, const Part& weight, const Part& bias) {
+  return has_history(x, weight.value_or(Tensor()), bias.value_or(Tensor()));
+}
 const Tensor* pointer(const Part& part) { return part.has_value() ? &*part : nullptr; }
 
 // Norms the rows of `rows`, a view or copy of x with what is normalised as its last dimension.
@@ -56,6 +60,13 @@ Tensor norm_rows(const Tensor& x, const Tensor& rows, const Part& weight, const 
 
 Tensor last_dims_norm(std::string_view op, const Tensor& x, const Shape& shape, const Part& weight,
                       const Part& bias, double eps, bool centered) {
+  if (has_history_of(x, weight, bias)) {
+    Tensor out = ops::without_history(
+        [&] { return last_dims_norm(op, x, shape, weight, bias, eps, centered); });
+    add_history(out, op, {x, weight.value_or(Tensor()), bias.value_or(Tensor())},
+                {eps, shape.size()});
+    return out;
+  }
   const int outer = x.rank() - shape.size();
   bool fits = outer >= 0;
   for (int d = 0; fits && d < shape.size(); ++d) fits = x.shape()[outer + d] == shape[d];
@@ -99,6 +110,11 @@ Tensor layer_norm_over(const Tensor& x, const Shape& shape, const Part& weight, 
 Tensor group_norm(const Tensor& x, std::int64_t groups, const Part& weight, const Part& bias,
                   double eps) {
   constexpr std::string_view kOp = "group_norm";
+  if (has_history_of(x, weight, bias)) {
+    Tensor out = ops::without_history([&] { return group_norm(x, groups, weight, bias, eps); });
+    add_history(out, kOp, {x, weight.value_or(Tensor()), bias.value_or(Tensor())}, {eps, groups});
+    return out;
+  }
   if (x.rank() < 2) {
     throw Error(ErrorKind::ShapeMismatch, kOp, "shape ", x.shape(), " has no channels");
   }
@@ -120,6 +136,13 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Part& weight, cons
 Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Part& weight,
                   const Part& bias, double eps) {
   constexpr std::string_view kOp = "batch_norm";
+  if (has_history_of(x, weight, bias) || has_history(mean, variance)) {
+    Tensor out =
+        ops::without_history([&] { return batch_norm(x, mean, variance, weight, bias, eps); });
+    add_history(out, kOp, {x, mean, variance, weight.value_or(Tensor()), bias.value_or(Tensor())},
+                {eps});
+    return out;
+  }
   if (x.rank() < 2) {
     throw Error(ErrorKind::ShapeMismatch, kOp, "shape ", x.shape(), " has no channels");
   }

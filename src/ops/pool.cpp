@@ -3,6 +3,7 @@
 #include "ops/check.h"
 #include "ops/cpu/pool.h"
 #include "ops/gpu/pool.h"
+#include "ops/recorded.h"
 #include "ops/rows.h"
 #include "ops/spatial.h"
 
@@ -14,8 +15,22 @@ using ops::PoolingAxis;
 
 enum class Kind : std::uint8_t { Avg, Max };
 
+// Windows of adaptive pooling have no size of their own.
+std::string_view history_name(Kind kind, const Pooling& pooling) {
+  if (kind == Kind::Max) return "max_pool";
+  return pooling.axes[1].kernel == 0 ? "adaptive_avg_pool" : "avg_pool";
+}
+
 // x is (b, c, l) or (b, c, h, w); the axes of `pooling` hold everything but `out`'s shape.
 Tensor pool(std::string_view op, Kind kind, const Tensor& x, const Pooling& pooling) {
+  if (has_history(x)) {
+    Tensor out = ops::without_history([&] { return pool(op, kind, x, pooling); });
+    const auto& [height, width] = pooling.axes;
+    add_history(out, history_name(kind, pooling), {x},
+                {Dims{height.kernel, width.kernel}, Dims{height.stride, width.stride},
+                 Dims{height.padding, width.padding}, pooling.count_include_pad});
+    return out;
+  }
   if (kind == Kind::Avg) ops::expect_float(op, x);
   if (kind == Kind::Max && x.dtype() == DType::Bool) {
     throw Error(ErrorKind::Unsupported, op, "needs a tensor of numbers, got ", x.dtype());

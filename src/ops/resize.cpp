@@ -5,6 +5,7 @@
 #include "ops/check.h"
 #include "ops/cpu/resize.h"
 #include "ops/gpu/resize.h"
+#include "ops/recorded.h"
 #include "ops/rows.h"
 #include "ops/spatial.h"
 #include "tl/ops/copy.h"
@@ -46,6 +47,11 @@ Tensor room_for(std::string_view op, const Tensor& x, const Dims& size) {
 Tensor nearest(std::string_view op, const Tensor& x, const Dims& size) {
   check(op, x, size);
   if (has_size(x, size)) return contiguous(x);
+  if (has_history(x)) {
+    Tensor out = ops::without_history([&] { return nearest(op, x, size); });
+    add_history(out, "resize_nearest", {x});
+    return out;
+  }
   Tensor out = room_for(op, x, size);
   if (out.empty()) return out;
   const Tensor planes = size.size() == 1 ? x.unsqueeze(2) : x;
@@ -77,10 +83,16 @@ Tensor bilinear(std::string_view op, const Tensor& x, const Dims& size,
                 const std::array<double, 2>& ratios, bool align_corners) {
   ops::expect_float(op, x);
   if (has_size(x, size)) return contiguous(x);
-  Tensor out = room_for(op, x, size);
-  if (out.empty()) return out;
   const Resizing resizing{bilinear_axis(x.shape()[2], size[0], ratios[0], align_corners),
                           bilinear_axis(x.shape()[3], size[1], ratios[1], align_corners)};
+  if (has_history(x)) {
+    Tensor out = ops::without_history([&] { return bilinear(op, x, size, ratios, align_corners); });
+    add_history(out, "resize_bilinear", {x},
+                {resizing[0].scale, resizing[0].shift, resizing[1].scale, resizing[1].shift});
+    return out;
+  }
+  Tensor out = room_for(op, x, size);
+  if (out.empty()) return out;
   if (x.location().is_cpu()) {
     cpu::resize_bilinear(resizing, x, out);
   } else {

@@ -3,13 +3,14 @@
 #include "ops/check.h"
 #include "ops/cpu/rope.h"
 #include "ops/gpu/rope.h"
+#include "ops/recorded.h"
 #include "ops/rows.h"
 #include "tl/ops/copy.h"
 
 namespace tl {
 namespace {
 
-enum class Form : std::uint8_t { Halves, Interleaved, Thd };
+enum class Form : std::uint8_t { Halves, Interleaved, Thd };  // numbers that histories hold
 
 void check_shapes(std::string_view op, const Tensor& x, const Tensor& cosines, const Tensor& sines,
                   const std::optional<Tensor>& positions, std::int64_t batch, std::int64_t length) {
@@ -41,6 +42,16 @@ void check_shapes(std::string_view op, const Tensor& x, const Tensor& cosines, c
 
 Tensor rotate(std::string_view op, const Tensor& x, const Tensor& cosines, const Tensor& sines,
               const std::optional<Tensor>& positions, Form form) {
+  if (has_history(x, cosines, sines)) {
+    Tensor out =
+        ops::without_history([&] { return rotate(op, x, cosines, sines, positions, form); });
+    // Only gradients of the tables read x, so it is not kept for those of x.
+    const bool of_tables = has_history(cosines, sines);
+    add_history(out, of_tables ? "rope_and_tables" : "rope",
+                {x, cosines, sines, positions.value_or(Tensor())},
+                {static_cast<int>(form), positions.has_value()});
+    return out;
+  }
   ops::expect_rank(op, "x", x, 4);
   const std::int64_t length = x.shape()[form == Form::Thd ? 1 : 2];
   check_shapes(op, x, cosines, sines, positions, x.shape()[0], length);

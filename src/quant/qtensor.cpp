@@ -192,6 +192,16 @@ QTensor QTensor::some_rows(std::int64_t first, std::int64_t count) const {
 
 Tensor linear(const Tensor& x, const QTensor& weight) {
   constexpr std::string_view kOp = "linear";
+  if (has_history(x)) {
+    Tensor out = [&] {
+      const NoHistory none;
+      return linear(x, weight);
+    }();
+    // The blocks go along as bytes, which share the weight's memory.
+    add_history(out, "quantized_linear", {x, weight.as_bytes()},
+                {std::string(name(weight.type())), weight.shape()});
+    return out;
+  }
   const std::int64_t k = x.rank() == 0 ? 1 : x.dim(-1);
   if (weight.rank() != 2 || x.rank() == 0 || k != weight.columns()) {
     throw Error(ErrorKind::ShapeMismatch, kOp, "x of shape ", x.shape(), " and a weight of shape ",

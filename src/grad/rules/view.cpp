@@ -3,6 +3,7 @@
 
 #include "grad/flow.h"
 #include "grad/rules.h"
+#include "grad/rules/windows.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/create.h"
@@ -50,14 +51,11 @@ void get_rule(Flow& flow) {
   flow.give(0, put_back(flow.gradient().unsqueeze(dim), flow.shape(0), dim, s[1], 1));
 }
 
-// Windows of `size` along `dim`, `step` apart: offset i of all windows lies at every step-th place
-// from i.
+// Windows along s[0], s[2] apart.
 void unfold_rule(Flow& flow) {
   const Dims& s = flow.dims(0);
   const int dim = static_cast<int>(s[0]);
-  for (std::int64_t i = 0; i < s[1]; ++i) {
-    flow.give(0, put_back(flow.gradient().get_on_dim(-1, i), flow.shape(0), dim, i, s[2]));
-  }
+  flow.give(0, fold(flow.gradient(), dim, s[2], flow.shape(0)[dim]));
 }
 
 // Where in memory each element of a layout lies, in row-major order.
