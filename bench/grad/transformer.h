@@ -35,18 +35,18 @@ class Transformer {
   // The same numbers on every device: drawn on the host by a small generator.
   Transformer(const TransformerSizes& sizes, DType dtype, const Device& device)
       : s_(sizes), dtype_(dtype), device_(device) {
-    add({s_.vocabulary, s_.width}, 0.02);
-    add({s_.context, s_.width}, 0.02);
+    add_weight({s_.vocabulary, s_.width}, 0.02);
+    add_weight({s_.context, s_.width}, 0.02);
     for (std::int64_t i = 0; i < s_.layers; ++i) {
       add_norm();
-      add({3 * s_.width, s_.width}, 0.02);
-      add({s_.width, s_.width}, 0.02 / std::sqrt(2.0 * static_cast<double>(s_.layers)));
+      add_weight({3 * s_.width, s_.width}, 0.02);
+      add_weight({s_.width, s_.width}, 0.02 / std::sqrt(2.0 * static_cast<double>(s_.layers)));
       add_norm();
-      add({4 * s_.width, s_.width}, 0.02);
-      add({s_.width, 4 * s_.width}, 0.02 / std::sqrt(2.0 * static_cast<double>(s_.layers)));
+      add_weight({4 * s_.width, s_.width}, 0.02);
+      add_weight({s_.width, 4 * s_.width}, 0.02 / std::sqrt(2.0 * static_cast<double>(s_.layers)));
     }
     add_norm();
-    add({s_.vocabulary, s_.width}, 0.02);
+    add_weight({s_.vocabulary, s_.width}, 0.02);
   }
 
   std::vector<Tensor>& parameters() { return parameters_; }
@@ -105,7 +105,7 @@ class Transformer {
     return linear(gelu(linear(layer_norm(x, p[0], p[1]), p[2])), p[3]);
   }
 
-  void add(const Shape& shape, double deviation) {
+  void add_weight(const Shape& shape, double deviation) {
     std::vector<float> values(static_cast<std::size_t>(element_count("parameter", shape)));
     for (float& v : values) {  // a sum of uniform numbers is close enough to a normal one
       double sum = -6;

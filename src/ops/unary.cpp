@@ -91,6 +91,7 @@ Tensor round_even(const Tensor& x) { return apply_rounding(UnaryOp::RoundEven, x
 
 Tensor round_to(const Tensor& x, std::int64_t decimals) {
   ops::expect_float("round_to", x);
+  if (x.has_history()) return round_to(x.detach(), decimals);  // flat, whatever it is made of
   if (size_of(x.dtype()) < 4) {  // 100 times an f16 leaves its digits behind
     return to_dtype(round_to(to_dtype(x, DType::F32), decimals), x.dtype());
   }
