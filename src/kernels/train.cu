@@ -1,6 +1,7 @@
 // Module TRAIN: steps of optimisers, and gradients through activations: the slope at x times what
 // comes from behind. All operands lie without gaps. 256 threads per block, any grid.
 #include "gpu.h"
+#include "gpu_elementwise.h"
 #include "train_math.h"
 
 using tl::training::AdamNumbers;
