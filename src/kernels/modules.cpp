@@ -16,6 +16,7 @@
 #include "kernels/names/norm.h"
 #include "kernels/names/quantized.h"
 #include "kernels/names/reduce.h"
+#include "kernels/names/row_grad.h"
 #include "kernels/names/sample.h"
 #include "kernels/names/sort.h"
 
@@ -25,7 +26,7 @@ namespace {
 constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
     "affine",       "binary",       "cast",    "conv",   "fill",   "indexing",  "quantized",
     "reduce",       "sort",         "ternary", "unary",  "matmul", "attention", "norm",
-    "quant_vector", "quant_matrix", "decode",  "sample", "cache"};
+    "quant_vector", "quant_matrix", "decode",  "sample", "cache",  "row_grad"};
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
@@ -57,6 +58,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kQuantMatrixViews;
     case ModuleId::QuantVector:
       return kernels::kQuantVectorViews;
+    case ModuleId::RowGrad:
+      return kernels::kRowGradViews;
     case ModuleId::Reduce:
       return kernels::kReduceViews;
     case ModuleId::Sample:

@@ -34,10 +34,11 @@ enum class ModuleId : std::uint8_t {
   QuantMatrix,
   Decode,
   Sample,
-  Cache
+  Cache,
+  RowGrad
 };
 
-inline constexpr int kModuleCount = 19;
+inline constexpr int kModuleCount = 20;
 
 // "cast": the module's source is src/kernels/cast.cu and its image cast.<architecture>.
 std::string_view name(ModuleId module);
