@@ -24,18 +24,18 @@ NormGradients norm_gradients(const Tensor& x, const Tensor& weight, const Tensor
 // ---- what both devices implement. Everything is contiguous and nothing is empty.
 
 struct NormGradientArguments {
-  const Tensor* x;       // (rows, n)
-  const Tensor* g;       // (rows, n)
-  const Tensor* weight;  // (n), or null
+  const Tensor* x = nullptr;       // (rows, n)
+  const Tensor* g = nullptr;       // (rows, n)
+  const Tensor* weight = nullptr;  // (n), may be null
   double epsilon = 0;
   bool centered = false;
 };
 // Sums over `each` rows at a time.
 struct NormWeightArguments {
-  const Tensor* x;
-  const Tensor* g;
-  const Tensor* means;   // (rows)
-  const Tensor* scales;  // (rows)
+  const Tensor* x = nullptr;
+  const Tensor* g = nullptr;
+  const Tensor* means = nullptr;   // (rows)
+  const Tensor* scales = nullptr;  // (rows)
   std::int64_t each = 1;
 };
 
