@@ -26,6 +26,7 @@ set(TL_KERNEL_MODULES
     quant_vector
     quantized
     reduce
+    row_grad
     sample
     sort
     ternary

@@ -19,6 +19,7 @@
 #include "tl/kernels/norm.h"
 #include "tl/kernels/quantized.h"
 #include "tl/kernels/reduce.h"
+#include "tl/kernels/row_grad.h"
 #include "tl/kernels/sample.h"
 #include "tl/kernels/sort.h"
 #include "tl/kernels/train.h"

@@ -16,6 +16,7 @@
 #include "kernels/names/norm.h"
 #include "kernels/names/quantized.h"
 #include "kernels/names/reduce.h"
+#include "kernels/names/row_grad.h"
 #include "kernels/names/sample.h"
 #include "kernels/names/sort.h"
 #include "kernels/names/train.h"
@@ -26,7 +27,7 @@ namespace {
 constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
     "affine",       "binary",       "cast",    "conv",   "fill",   "indexing",  "quantized",
     "reduce",       "sort",         "ternary", "unary",  "matmul", "attention", "norm",
-    "quant_vector", "quant_matrix", "decode",  "sample", "cache",  "train"};
+    "quant_vector", "quant_matrix", "decode",  "sample", "cache",  "train",     "row_grad"};
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
@@ -58,6 +59,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kQuantMatrixViews;
     case ModuleId::QuantVector:
       return kernels::kQuantVectorViews;
+    case ModuleId::RowGrad:
+      return kernels::kRowGradViews;
     case ModuleId::Reduce:
       return kernels::kReduceViews;
     case ModuleId::Sample:

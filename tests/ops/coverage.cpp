@@ -26,15 +26,17 @@ bool only_in_kernel_tests(std::string_view kernel) {
   return false;
 }
 
-// The kernels of quantised tensors, of sampling and of decoders have test programs of their own,
-// which have this file too.
-enum class Program { Ops, Quantised, Sampling, Decoding };
+// The kernels of quantised tensors, of sampling, of decoders and of gradients have test programs of
+// their own, which have this file too.
+enum class Program { Ops, Quantised, Sampling, Decoding, Gradients };
 #if defined(TL_QUANTISED_KERNELS)
 constexpr Program kProgram = Program::Quantised;
 #elif defined(TL_SAMPLING_KERNELS)
 constexpr Program kProgram = Program::Sampling;
 #elif defined(TL_DECODING_KERNELS)
 constexpr Program kProgram = Program::Decoding;
+#elif defined(TL_GRADIENT_KERNELS)
+constexpr Program kProgram = Program::Gradients;
 #else
 constexpr Program kProgram = Program::Ops;
 #endif
@@ -49,6 +51,9 @@ constexpr Program program_of(ModuleId module) {
     case ModuleId::Decode:
     case ModuleId::Cache:
       return Program::Decoding;
+    case ModuleId::RowGrad:
+    case ModuleId::Train:
+      return Program::Gradients;
     default:
       return Program::Ops;
   }

@@ -35,10 +35,11 @@ enum class ModuleId : std::uint8_t {
   Decode,
   Sample,
   Cache,
-  Train
+  Train,
+  RowGrad
 };
 
-inline constexpr int kModuleCount = 20;
+inline constexpr int kModuleCount = 21;
 
 // "cast": the module's source is src/kernels/cast.cu and its image cast.<architecture>.
 std::string_view name(ModuleId module);

@@ -3,6 +3,7 @@
 #include "grad/flow.h"
 #include "grad/rules.h"
 #include "grad/rules/windows.h"
+#include "ops/row_grad.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/reduce.h"
@@ -54,8 +55,24 @@ View last_dims(const Flow& flow, bool centered) {
   return view;
 }
 
-void rms_norm_rule(Flow& flow) { norm_rule(flow, last_dims(flow, false)); }
-void layer_norm_rule(Flow& flow) { norm_rule(flow, last_dims(flow, true)); }
+// By kernels of their own, unless what they give is to be differentiated.
+void last_dims_rule(Flow& flow, bool centered) {
+  const View view = last_dims(flow, centered);
+  const std::int64_t n = element_count("norm", view.weight);
+  if (flow.follows() || n == 0) return norm_rule(flow, view);
+  const Tensor x = flow.input(0), weight = flow.input(1);
+  const Shape rows{x.count() / n, n};
+  const ops::NormGradients found =
+      ops::norm_gradients(reshape(x, rows), weight.empty() ? weight : reshape(weight, {n}),
+                          reshape(to_dtype(flow.gradient(), x.dtype()), rows), flow.real(0),
+                          centered, flow.wants(1) || flow.wants(2));
+  if (flow.wants(0)) flow.give(0, reshape(found.x, flow.shape(0)));
+  if (flow.wants(1)) flow.give(1, reshape(found.weight, flow.shape(1)));
+  if (flow.wants(2)) flow.give(2, reshape(found.bias, flow.shape(2)));
+}
+
+void rms_norm_rule(Flow& flow) { last_dims_rule(flow, false); }
+void layer_norm_rule(Flow& flow) { last_dims_rule(flow, true); }
 
 // Settings: epsilon and the number of groups.
 void group_norm_rule(Flow& flow) {
