@@ -54,7 +54,7 @@ TL_MATH_FN C silu_slope(C x) {
 template <class C>
 TL_MATH_FN C gelu_slope(C x) {
   constexpr C kOne = C(1.5957691216057307);     // 2 sqrt(2 / pi)
-  constexpr C kThree = C(0.07135481282688425);  // times 0.044715
+  constexpr C kThree = C(0.07135481627260025);  // times 0.044715
   const C square = mul(x, x);
   const C s = sigmoid(mul(x, fma(kThree, square, kOne)));
   const C inner = mul(x, fma(C(3) * kThree, square, kOne));

@@ -63,7 +63,7 @@ std::vector<double> transformer_losses(const Device& device, int steps) {
     const char c = text[static_cast<std::size_t>(i) % text.size()];
     return c == ' ' ? std::int64_t{0} : std::int64_t{c - 'a' + 1};
   };
-  const auto optimizer = make_adamw({.rate = 0.02});
+  const auto optimizer = make_adamw({.rate = 0.01});
   std::vector<double> losses;
   for (int i = 0; i < steps; ++i) {
     std::vector<std::int64_t> ids, targets;
@@ -84,7 +84,7 @@ std::vector<double> transformer_losses(const Device& device, int steps) {
 }
 
 TEST_P(Training, OfATransformerReachesTheSameLossEverywhere) {
-  const int steps = device().kind() == DeviceKind::Cpu ? 100 : 12;
+  const int steps = device().kind() == DeviceKind::Cpu ? 150 : 12;
   const auto losses = transformer_losses(device(), steps);
   EXPECT_NEAR(losses.front(), std::log(27.0), 0.1);
   const auto same = transformer_losses(Device::cpu(), steps);
@@ -92,7 +92,7 @@ TEST_P(Training, OfATransformerReachesTheSameLossEverywhere) {
     EXPECT_NEAR(losses[static_cast<std::size_t>(i)], same[static_cast<std::size_t>(i)], 1e-3)
         << "step " << i;
   }
-  EXPECT_LT(losses.back(), steps == 100 ? 0.5 : 2.6);
+  EXPECT_LT(losses.back(), steps == 150 ? 0.5 : 2.8);
 }
 
 // ---- memory
