@@ -137,7 +137,7 @@ void FunctionCompiler::declare_tensor(const ast::Name& name, const ast::Type& ty
                                       const ast::Expr* value, const Span& span) {
   Declared d;
   d.name = name.text;
-  d.learnable = type.learnable;
+  d.frozen = type.frozen;
   const std::uint32_t before = mark();
   if (type.kind != ast::Type::Kind::Tensor) {
     c_.error(type.span, "a tensor declaration needs a tensor type such as float32[2, 3]");
@@ -184,7 +184,7 @@ void FunctionCompiler::declare_tensor(const ast::Name& name, const ast::Type& ty
     put({Op::Declare, 0, to, first, desc}, span);
     if (type.learnable) {
       c_.world.learnable.insert(name.text);
-      make_learnable(to, name.text, span);
+      make_learnable(to, name.text, span, kDeclares);
     }
     return;
   }
@@ -258,9 +258,7 @@ void FunctionCompiler::assign_name(const ast::NameExpr& target, const ast::Assig
     const Operand value = expression(*s.value);
     emit(static_cast<Op>(static_cast<int>(Op::Add) + static_cast<int>(*s.op)), s.span, *to, *to,
          value);
-    if (where(*to) == Where::Global && c_.world.learnable.contains(target.name)) {
-      make_learnable(*to, target.name, s.span);
-    }
+    keep_learnable(*to, target.name, s.span);
     return;
   }
   if (to) {
@@ -270,10 +268,7 @@ void FunctionCompiler::assign_name(const ast::NameExpr& target, const ast::Assig
       const Operand value = expression(*s.value);
       emit(Op::Move, s.span, *to, value);
     }
-    // What is declared learnable stays so, whatever it is set to.
-    if (where(*to) == Where::Global && c_.world.learnable.contains(target.name)) {
-      make_learnable(*to, target.name, s.span);
-    }
+    keep_learnable(*to, target.name, s.span);
     return;
   }
   if (in_global_scope()) {
@@ -304,6 +299,7 @@ void FunctionCompiler::assign_tuple(const ast::TupleExpr& target, const ast::Ass
         continue;
       }
       emit(Op::Move, s.span, *to, value);
+      keep_learnable(*to, name.name, s.span);
       continue;
     }
     Operand root = 0;
@@ -533,6 +529,7 @@ void FunctionCompiler::jump_out(const Statement& s, bool is_break) {
     return;
   }
   clear_scopes(loops_.back().scopes, s.span);
+  if (in_learn_ && loops_.size() == loops_around_learn_) leave_learn(s.span);
   const std::size_t jump = emit(Op::Jump, s.span);
   (is_break ? loops_.back().breaks : loops_.back().continues).push_back(jump);
 }
@@ -549,14 +546,14 @@ void FunctionCompiler::returned(const ast::ReturnStatement& s) {
       c_.error(s.span, "Return from function: main has no caller to give a value to");
       return;
     }
-    emit(Op::ReturnVoid, s.span);
-    return;
   }
   if (!s.value) {
+    leave_learn(s.span);
     emit(Op::ReturnVoid, s.span);
     return;
   }
   const Operand value = expression(*s.value);
+  leave_learn(s.span);
   emit(Op::Return, s.span, value);
 }
 
