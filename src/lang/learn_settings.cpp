@@ -140,7 +140,8 @@ void LearnSettings::set(const LearnEntry& entry, const Value& value) {
 void LearnSettings::set_plain(std::string_view name, const Value& value) {
   if (name == "epochs") {
     const auto count = integer_in(value);
-    if (!count || *count < 0) refuse(name, "learn", "a whole number that is not negative", value);
+    const bool is_whole = count && real_in(value) == static_cast<double>(*count);
+    if (!is_whole || *count < 0) refuse(name, "learn", "a whole number, 0 or more", value);
     epochs = *count;
   } else if (name == "clip_grad_norm") {
     clip = number_in(name, "learn", Range::Positive, value);

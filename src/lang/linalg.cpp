@@ -120,7 +120,7 @@ tl::Tensor cofactors(const tl::Tensor& x) {
     for (std::int64_t i = 0; i < n * n; ++i) {
       std::vector<double> rest = minor_of(a.data() + at, n, i / n, i % n);
       const double sign = (i / n + i % n) % 2 == 0 ? 1 : -1;
-      out.push_back(sign * eliminate(rest.data(), nullptr, n - 1, 0));
+      out.push_back(sign * eliminate(rest.data(), nullptr, n - 1, 0) + 0.0);  // no -0
     }
   }
   return like(x, out, x.shape());

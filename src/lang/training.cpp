@@ -108,7 +108,7 @@ bool Trainer::next_epoch() { return epoch_++ < settings_.epochs; }
 // The optimizer keeps something for each, by its place.
 const std::vector<LearnParameter>& Trainer::parameters() {
   std::vector<LearnParameter> now = expect_some(context_.learning->parameters());
-  if (moves().steps() == 0) {
+  if (parameters_.empty()) {
     parameters_ = std::move(now);
     return parameters_;
   }
