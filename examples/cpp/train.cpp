@@ -24,7 +24,7 @@ int main() {
     const Device device = Device::best_available();
     device.set_seed(1);
     const Tensor x = rand_uniform(-1, 1, {64, 2}, DType::F32, device);
-    const Tensor y = mul(x.narrow(1, 0, 1), x.narrow(1, 1, 1));  // their product
+    const Tensor y = sub(sin(mul(x.narrow(1, 0, 1), 2)), x.narrow(1, 1, 1));  // (64, 1)
     std::vector<Tensor> weights = {rand_normal(0, 1, {2, 16}, DType::F32, device),
                                    rand_normal(0, 0.25, {16, 1}, DType::F32, device)};
 

@@ -261,6 +261,7 @@ void FunctionCompiler::assign_name(const ast::NameExpr& target, const ast::Assig
     keep_learnable(*to, target.name, s.span);
     return;
   }
+  name_parameter(target.name, *s.value);
   if (to) {
     if (writes_once(*s.value)) {
       into(*s.value, *to);

@@ -629,6 +629,7 @@ Value Vm::execute(std::size_t entry) {
         case Op::Learnable: {
           const LabelScope scope(label(*function, pc - 1));
           const std::string& name = at(i.c).string();
+          if (i.a != i.b) at(i.a).clear();  // a parameter that was there has the name no more
           Value result = (i.temporary & kAssigns) != 0
                              ? learning->assign_declared(*this, name, at(i.b))
                              : learning->add(*this, name, at(i.b), (i.temporary & kDeclares) != 0);
