@@ -106,7 +106,7 @@ enum class Op : std::uint8_t {
   Match,      // a fits pattern b; else to c
   MatchFail,
   Declare,     // a = declared tensor c: sizes from b on, then the value
-  Learnable,   // a = b as a parameter; its name is constant c; see kDeclares
+  Learnable,   // a = b as a parameter; its name is constant c; see kAssigns
   LearnBegin,  // learn block c
   LearnSet,    // its setting b is a, which is given up
   LearnStart,  // all is set
@@ -119,9 +119,8 @@ enum class Op : std::uint8_t {
 
 inline constexpr std::uint8_t kTemporaryA = 1, kTemporaryB = 2, kTemporaryC = 4;
 
-// Of Op::Learnable, beside the temporary b: a variable of the program is declared so, or such a
-// variable is set.
-inline constexpr std::uint8_t kDeclares = 8, kAssigns = 16;
+// Of Op::Learnable, beside the temporary b: a is a parameter that gets the elements of b.
+inline constexpr std::uint8_t kAssigns = 8;
 
 struct Instruction {
   Op op = Op::Move;

@@ -7,15 +7,31 @@
 
 namespace tl::lang {
 
-void FunctionCompiler::make_learnable(Operand at, std::string_view name, const Span& span,
-                                      std::uint8_t how) {
-  put({Op::Learnable, how, at, at, text_constant(name)}, span);
+void FunctionCompiler::make_learnable(Operand at, std::string_view name, const Span& span) {
+  put({Op::Learnable, 0, at, at, text_constant(name)}, span);
+  if (where(at) == Where::Global) {
+    c_.world.learnable.emplace(name);
+    return;
+  }
+  for (Variable& variable : scopes_.back().variables) variable.learnable |= variable.name == name;
 }
 
-void FunctionCompiler::keep_learnable(Operand at, std::string_view name, const Span& span) {
-  if (where(at) == Where::Global && c_.world.learnable.contains(name)) {
-    make_learnable(at, name, span, kAssigns);
+bool FunctionCompiler::stays_learnable(Operand at, std::string_view name) const {
+  if (where(at) == Where::Global) return c_.world.learnable.contains(name);
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    for (const Variable& variable : scope->variables) {
+      if (variable.name == name && variable.at == at) return variable.learnable;
+    }
   }
+  return false;
+}
+
+void FunctionCompiler::set_parameter(Operand at, std::string_view name, Operand value,
+                                     const Span& span) {
+  const auto given_up = is_temporary(value) ? kTemporaryB : std::uint8_t{0};
+  put({Op::Learnable, static_cast<std::uint8_t>(kAssigns | given_up), at, value,
+       text_constant(name)},
+      span);
 }
 
 // let w = learnable(...): the parameter is called as the variable is.

@@ -182,10 +182,7 @@ void FunctionCompiler::declare_tensor(const ast::Name& name, const ast::Type& ty
   if (in_global_scope()) {
     const Operand to = declare(name.text, name.span);
     put({Op::Declare, 0, to, first, desc}, span);
-    if (type.learnable) {
-      c_.world.learnable.insert(name.text);
-      make_learnable(to, name.text, span, kDeclares);
-    }
+    if (type.learnable) make_learnable(to, name.text, span);
     return;
   }
   const auto again = declared_here(name.text);
@@ -256,12 +253,18 @@ void FunctionCompiler::assign_name(const ast::NameExpr& target, const ast::Assig
       return;
     }
     const Operand value = expression(*s.value);
-    emit(static_cast<Op>(static_cast<int>(Op::Add) + static_cast<int>(*s.op)), s.span, *to, *to,
+    const bool stays = stays_learnable(*to, target.name);
+    const Operand result = stays ? temporary() : *to;
+    emit(static_cast<Op>(static_cast<int>(Op::Add) + static_cast<int>(*s.op)), s.span, result, *to,
          value);
-    keep_learnable(*to, target.name, s.span);
+    if (stays) set_parameter(*to, target.name, result, s.span);
     return;
   }
   name_parameter(target.name, *s.value);
+  if (to && stays_learnable(*to, target.name)) {
+    set_parameter(*to, target.name, expression(*s.value), s.span);
+    return;
+  }
   if (to) {
     if (writes_once(*s.value)) {
       into(*s.value, *to);
@@ -269,7 +272,6 @@ void FunctionCompiler::assign_name(const ast::NameExpr& target, const ast::Assig
       const Operand value = expression(*s.value);
       emit(Op::Move, s.span, *to, value);
     }
-    keep_learnable(*to, target.name, s.span);
     return;
   }
   if (in_global_scope()) {
@@ -299,8 +301,11 @@ void FunctionCompiler::assign_tuple(const ast::TupleExpr& target, const ast::Ass
         bad(name.span, join("Undefined variable: ", name.name), "use let (a, b) = ...");
         continue;
       }
-      emit(Op::Move, s.span, *to, value);
-      keep_learnable(*to, name.name, s.span);
+      if (stays_learnable(*to, name.name)) {
+        set_parameter(*to, name.name, value, s.span);
+      } else {
+        emit(Op::Move, s.span, *to, value);
+      }
       continue;
     }
     Operand root = 0;

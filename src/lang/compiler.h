@@ -44,6 +44,7 @@ class FunctionCompiler {
   struct Variable {
     std::string name;
     Operand at;
+    bool learnable = false;  // declared so
   };
   struct Scope {
     std::vector<Variable> variables;
@@ -116,9 +117,10 @@ class FunctionCompiler {
   void learn_settings(const ast::LearnStatement& s);
   bool knows_setting(const ast::Setting& setting);
   void leave_learn(const Span& span);  // by return, break or continue
-  void make_learnable(Operand at, std::string_view name, const Span& span, std::uint8_t how = 0);
-  // What is declared learnable stays so, whatever it is set to.
-  void keep_learnable(Operand at, std::string_view name, const Span& span);
+  void make_learnable(Operand at, std::string_view name, const Span& span);
+  // What is declared learnable stays so, whatever it is set to: the elements go into the parameter.
+  bool stays_learnable(Operand at, std::string_view name) const;
+  void set_parameter(Operand at, std::string_view name, Operand value, const Span& span);
   void declare_tensor(const ast::Name& name, const ast::Type& type, const ast::Expr* value,
                       const Span& span);
 

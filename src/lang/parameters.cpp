@@ -38,7 +38,7 @@ std::vector<LearnParameter> Learning::parameters() {
   return {held_.begin(), held_.end()};
 }
 
-Value Learning::add(const Context& context, std::string name, const Value& value, bool declared) {
+Value Learning::add(const Context& context, const std::string& name, const Value& value) {
   const tl::Tensor x = to_tensor(context, "learnable", value).detach();
   if (!is_float(x.dtype())) {
     throw type_error("learnable needs a tensor of floats, got ", tl::name(x.dtype()));
@@ -55,17 +55,8 @@ Value Learning::add(const Context& context, std::string name, const Value& value
   for (int i = name.empty() ? 1 : 2; free.empty() || !is_free(free); ++i) {
     free = name.empty() ? join("parameter ", i) : join(name, ".", i);
   }
-  held_.push_back({{std::move(free), result}, declared ? std::move(name) : std::string(), {}});
+  held_.push_back({{std::move(free), result}, {}});
   return result;
-}
-
-Value Learning::assign_declared(const Context& context, const std::string& name,
-                                const Value& value) {
-  const auto at =
-      std::find_if(held_.begin(), held_.end(), [&](const Held& h) { return h.declared == name; });
-  if (at == held_.end()) return add(context, name, value, true);
-  assign(context, at->value, value);
-  return at->value;
 }
 
 void Learning::assign(const Context& context, const Value& parameter, const Value& value) {

@@ -76,10 +76,9 @@ class Trainer {
 class Learning {
  public:
   // A value as a parameter: all who hold it see what training makes of it. The name gets a number
-  // where another parameter has it. `declared`: a variable of the program that stays a parameter.
-  Value add(const Context& context, std::string name, const Value& value, bool declared = false);
-  // A declared parameter gets other elements, in its dtype, and stays the one it is.
-  Value assign_declared(const Context& context, const std::string& name, const Value& value);
+  // where another parameter has it.
+  Value add(const Context& context, const std::string& name, const Value& value);
+  // The parameter gets other elements, in its dtype, and stays the one it is.
   static void assign(const Context& context, const Value& parameter, const Value& value);
   std::vector<LearnParameter> parameters();  // those that something still holds, in order
 
@@ -97,7 +96,6 @@ class Learning {
 
  private:
   struct Held : LearnParameter {
-    std::string declared;  // the variable, or nothing
     std::optional<tl::Tensor> gradient;
   };
   void let_go();  // of those that only this list holds

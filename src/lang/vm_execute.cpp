@@ -628,11 +628,17 @@ Value Vm::execute(std::size_t entry) {
         }
         case Op::Learnable: {
           const LabelScope scope(label(*function, pc - 1));
-          const std::string& name = at(i.c).string();
+          if ((i.temporary & kAssigns) != 0) {
+            if (is_parameter(at(i.a))) {
+              Learning::assign(*this, at(i.a), at(i.b));
+            } else {  // declared once more since, as something else
+              at(i.a) = at(i.b);
+            }
+            if ((i.temporary & kTemporaryB) != 0) at(i.b).clear();
+            break;
+          }
           if (i.a != i.b) at(i.a).clear();  // a parameter that was there has the name no more
-          Value result = (i.temporary & kAssigns) != 0
-                             ? learning->assign_declared(*this, name, at(i.b))
-                             : learning->add(*this, name, at(i.b), (i.temporary & kDeclares) != 0);
+          Value result = learning->add(*this, at(i.c).string(), at(i.b));
           if ((i.temporary & kTemporaryB) != 0) at(i.b).clear();
           at(i.a) = std::move(result);
           break;
