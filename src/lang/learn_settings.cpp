@@ -26,35 +26,35 @@ struct Maker {
 const std::vector<Maker>& makers() {
   using N = LearnNumbers;
   using enum Range;
-  static const Knob kRate{"lr", &N::lr, NotNegative};
-  static const Knob kDecay{"weight_decay", &N::weight_decay, NotNegative};
-  static const Knob kWarmup{"warmup", &N::warmup, NotNegative};
-  static const Knob kGamma{"gamma", &N::gamma, NotNegative};
-  static const std::vector<Knob> kAdam = {kRate,
-                                          {"beta1", &N::beta1, Share},
-                                          {"beta2", &N::beta2, Share},
-                                          {"eps", &N::eps, NotNegative},
-                                          kDecay,
-                                          {"amsgrad", &N::amsgrad, Flag}};
-  static const std::vector<Maker> kMakers = {
-      {"optimizer", "adam", kAdam},
-      {"optimizer", "adamw", kAdam},
+  static const Knob rate{"lr", &N::lr, NotNegative};
+  static const Knob decay{"weight_decay", &N::weight_decay, NotNegative};
+  static const Knob warmup{"warmup", &N::warmup, NotNegative};
+  static const Knob gamma{"gamma", &N::gamma, NotNegative};
+  static const std::vector<Knob> adam = {rate,
+                                         {"beta1", &N::beta1, Share},
+                                         {"beta2", &N::beta2, Share},
+                                         {"eps", &N::eps, NotNegative},
+                                         decay,
+                                         {"amsgrad", &N::amsgrad, Flag}};
+  static const std::vector<Maker> all = {
+      {"optimizer", "adam", adam},
+      {"optimizer", "adamw", adam},
       {"optimizer",
        "sgd",
-       {kRate,
+       {rate,
         {"momentum", &N::momentum, NotNegative},
         {"dampening", &N::dampening, Any},
         {"nesterov", &N::nesterov, Flag},
-        kDecay}},
-      {"scheduler", "constant", {kWarmup}},
+        decay}},
+      {"scheduler", "constant", {warmup}},
       {"scheduler",
        "cosine",
-       {{"t_max", &N::t_max, Positive}, {"eta_min", &N::eta_min, NotNegative}, kWarmup}},
-      {"scheduler", "exponential", {kGamma, kWarmup}},
-      {"scheduler", "step", {{"step_size", &N::step_size, Positive}, kGamma, kWarmup}},
+       {{"t_max", &N::t_max, Positive}, {"eta_min", &N::eta_min, NotNegative}, warmup}},
+      {"scheduler", "exponential", {gamma, warmup}},
+      {"scheduler", "step", {{"step_size", &N::step_size, Positive}, gamma, warmup}},
       {"scheduler", "warmup", {{"steps", &N::warmup, NotNegative}}},
   };
-  return kMakers;
+  return all;
 }
 
 const Maker* find_maker(std::string_view setting, std::string_view name) {

@@ -145,19 +145,19 @@ tl::Tensor plain_solve(const tl::Tensor& a, const tl::Tensor& b) {
 }  // namespace
 
 tl::Tensor inverse(const tl::Tensor& x) {
-  const tl::Tensor y = plain_inverse(x);
+  tl::Tensor y = plain_inverse(x);
   if (!has_history(x)) return y;
   return sub(y, matmul(y, matmul(difference(x), y)));
 }
 
 tl::Tensor determinant(const tl::Tensor& x) {
-  const tl::Tensor y = plain_determinant(x);
+  tl::Tensor y = plain_determinant(x);
   if (!has_history(x)) return y;
   return add(y, sum(mul(cofactors(x), difference(x)), {-2, -1}));
 }
 
 tl::Tensor solve(const tl::Tensor& a, const tl::Tensor& b) {
-  const tl::Tensor x = plain_solve(a, b);
+  tl::Tensor x = plain_solve(a, b);
   if (!has_history(a, b)) return x;
   const bool vector = b.rank() == a.rank() - 1;
   const tl::Tensor columns = vector ? x.unsqueeze(-1) : x;

@@ -59,6 +59,19 @@ Value Learning::add(const Context& context, const std::string& name, const Value
   return result;
 }
 
+namespace {
+
+// It stays the variable it was to losses that are computed already, unless it becomes another kind
+// of tensor.
+void set_elements(TensorObject& parameter, const tl::Tensor& x) {
+  const tl::Tensor& old = parameter.tensor;
+  const tl::Tensor fitting = to(to_dtype(x.detach(), old.dtype()), old.device());
+  parameter.tensor =
+      old.shape() == fitting.shape() ? fitting.with_history(old.history()) : follow(fitting);
+}
+
+}  // namespace
+
 void Learning::assign(const Context& context, const Value& parameter, const Value& value) {
   auto& object = static_cast<TensorObject&>(*parameter.object());
   const tl::Tensor x = to_tensor(context, "learnable", value).detach();
@@ -66,7 +79,7 @@ void Learning::assign(const Context& context, const Value& parameter, const Valu
     throw invalid_operation("A learnable tensor of shape ", bracketed(object.tensor.shape()),
                             " cannot get shape ", bracketed(x.shape()), " inside learn");
   }
-  object.tensor = follow(to(to_dtype(x, object.tensor.dtype()), object.tensor.device()));
+  set_elements(object, x);
 }
 
 void Learning::load(std::string_view from, const NamedTensors& tensors) {
@@ -90,9 +103,7 @@ void Learning::load(std::string_view from, const NamedTensors& tensors) {
     }
   }
   for (const LearnParameter& parameter : all) {
-    tl::Tensor& old = parameter.object().tensor;
-    const tl::Tensor& loaded = tensors.at(parameter.name);
-    old = follow(to(to_dtype(loaded.detach(), old.dtype()), old.device()));
+    set_elements(parameter.object(), tensors.at(parameter.name));
   }
 }
 

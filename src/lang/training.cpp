@@ -142,7 +142,8 @@ double Trainer::step(const Value& loss) {
                                               : 0;
   moves().step(values, gradients);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    parameters[i].object().tensor = follow(values[i]);
+    tl::Tensor& tensor = parameters[i].object().tensor;
+    tensor = values[i].with_history(tensor.history());
   }
   return length;
 }

@@ -89,7 +89,7 @@ Value call_load_state(Context& context, Args& args) {
 }  // namespace
 
 BuiltinRows learning_builtins() {
-  static const Builtin kRows[] = {
+  static const Builtin rows[] = {
       {"backward", kSection, "(loss)",
        "Gradients of a loss of one element; inside learn also one step of the optimizer.",
        call_backward},
@@ -108,7 +108,7 @@ BuiltinRows learning_builtins() {
        "The optimizer of a learn block goes on where the one whose state this was stopped.",
        call_load_state},
   };
-  return kRows;
+  return rows;
 }
 
 }  // namespace tl::lang
