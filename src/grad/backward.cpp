@@ -94,8 +94,9 @@ class BackwardRun {
 
   void pass(const Node& node, Tensor gradient) {
     if (node.was_dropped()) {
-      throw Error(ErrorKind::BadArgument, "backward", "what '", node.rule().op,
-                  "' kept was dropped by an earlier run; ask that one to keep it");
+      throw Error(
+          ErrorKind::BadArgument, "backward", "what '", node.rule().op,
+          "' kept was dropped by an earlier run; compute it again, or ask that run to keep it");
     }
     Flow flow(node, std::move(gradient), follow_);
     {

@@ -64,6 +64,7 @@ void Optimizer::step(std::span<Tensor> parameters, std::span<const Tensor> gradi
   check(parameters, gradients);
   const NoHistory none;
   slots_.resize(parameters.size());
+  rounded_.resize(parameters.size());
   ++steps_;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     Tensor& parameter = parameters[i];
@@ -75,13 +76,23 @@ void Optimizer::step(std::span<Tensor> parameters, std::span<const Tensor> gradi
       continue;
     }
     auto master = slots.find(kMaster);
-    // A parameter that was set anew since is not what the master rounds to.
     if (master == slots.end()) {
       master = slots.emplace(kMaster, to_dtype(parameter, dtype)).first;
+    } else if (was_set_anew(i, parameter)) {
+      master->second = to_dtype(parameter, dtype);
     }
     move(master->second, gradient, slots);
     parameter = to_dtype(master->second, parameter.dtype());
+    rounded_[i] = parameter;
   }
+}
+
+// Is the parameter something else than what the last step made of its master? A write to it has
+// detached it. After load_state nothing is known, and the master counts.
+bool Optimizer::was_set_anew(std::size_t i, const Tensor& parameter) const {
+  const Tensor& last = rounded_[i];
+  return last.count() > 0 && last.shape() == parameter.shape() &&
+         !parameter.shares_memory_with(last);
 }
 
 std::map<std::string, Tensor> Optimizer::state() const {
@@ -115,6 +126,7 @@ void Optimizer::load_state(const std::map<std::string, Tensor>& state) {
     slots[index].emplace(name.substr(dot + 1), tensor);
   }
   slots_ = std::move(slots);
+  rounded_.clear();
   steps_ = count->second.item<std::int64_t>();
 }
 

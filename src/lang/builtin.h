@@ -63,6 +63,8 @@ class LazyDevice {
 // What a running program has: shared by the interpreter and all builtins.
 class Context {
  public:
+  static constexpr double kDropout = 0.5;
+
   virtual ~Context() = default;
 
   LazyDevice device;
@@ -73,6 +75,7 @@ class Context {
   std::ostream* perf = nullptr;        // a line for every builtin and how long it took
   std::ostream* shares = nullptr;      // a line when a variable comes to share a tensor
   bool training = false;               // inside `learn`
+  double dropout = kDropout;           // what dropout() takes where it is not told
   bool verbose = true;                 // lines such as "Loaded model from: ..."
   std::shared_ptr<TensorCache> cache;  // tables that builtins keep; gone with the context
   std::shared_ptr<Learning> learning;  // the program's parameters; a running program has it

@@ -106,16 +106,21 @@ enum class Op : std::uint8_t {
   Match,      // a fits pattern b; else to c
   MatchFail,
   Declare,     // a = declared tensor c: sizes from b on, then the value
-  Learnable,   // a = b as a parameter; its name is constant c
-  LearnBegin,  // learn block c, its settings from a on
+  Learnable,   // a = b as a parameter; its name is constant c; see kAssigns
+  LearnBegin,  // learn block c
+  LearnSet,    // its setting b is a, which is given up
+  LearnStart,  // all is set
   LearnValue,  // a = its epochs (b is 0) or its optimizer
   LearnNext,   // the next epoch; none is left: to c
   LearnStep,   // from the loss a, which is given up
-  LearnEnd,
-  Panic,  // arguments a ... (b of them)
+  LearnEnd,    // a is 1: left before its end
+  Panic,       // arguments a ... (b of them)
 };
 
 inline constexpr std::uint8_t kTemporaryA = 1, kTemporaryB = 2, kTemporaryC = 4;
+
+// Of Op::Learnable, beside the temporary b: a is a parameter that gets the elements of b.
+inline constexpr std::uint8_t kAssigns = 8;
 
 struct Instruction {
   Op op = Op::Move;
@@ -147,6 +152,7 @@ struct StructType {
   std::vector<std::string> fields;
   std::vector<TypeInfo> types;
   std::vector<bool> learnable;  // fields that become parameters
+  std::vector<bool> frozen;     // fields through which no gradient flows
   std::map<std::string, const Function*, std::less<>> methods;
   const Function* drop = nullptr;
 
@@ -188,7 +194,7 @@ struct Declared {
   DType dtype = DType::F32;
   std::vector<std::int64_t> sizes;  // -1: any, -2: in a register
   bool has_value = false;
-  bool learnable = false;
+  bool frozen = false;
 };
 struct LearnEntry {  // optimizer: sgd(lr: 0.1) has one for sgd and one for lr
   std::string setting, maker, argument;

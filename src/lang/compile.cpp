@@ -280,6 +280,7 @@ class ProgramCompiler {
         type.fields.push_back(field.name.text);
         type.types.push_back(c_.type(*field.type, s.type_params));
         type.learnable.push_back(field.type->learnable);
+        type.frozen.push_back(field.type->frozen);
       }
       params_of_[s.name.text] = &s.type_params;
     }

@@ -83,6 +83,7 @@ void FunctionCompiler::call_function(const Function& function,
 void FunctionCompiler::call_builtin(const Builtin& builtin,
                                     const std::vector<ast::Argument>& arguments, const Span& span,
                                     Operand to) {
+  c_.world.differentiates |= builtin.name == "backward" || builtin.name == "grad";
   std::vector<std::string_view> params;
   for (std::size_t i = 0; i < builtin.fixed(); ++i) params.push_back(builtin.parameters[i].name);
   std::vector<const Expr*> ordered;
@@ -159,7 +160,6 @@ void FunctionCompiler::call(const ast::CallExpr& e, Operand to) {
     return;
   }
   if (const Builtin* builtin = BuiltinTable::instance().find(name)) {
-    c_.world.differentiates |= name == "backward" || name == "grad";
     call_builtin(*builtin, e.arguments, e.span, to);
     return;
   }

@@ -137,7 +137,7 @@ void FunctionCompiler::declare_tensor(const ast::Name& name, const ast::Type& ty
                                       const ast::Expr* value, const Span& span) {
   Declared d;
   d.name = name.text;
-  d.learnable = type.learnable;
+  d.frozen = type.frozen;
   const std::uint32_t before = mark();
   if (type.kind != ast::Type::Kind::Tensor) {
     c_.error(type.span, "a tensor declaration needs a tensor type such as float32[2, 3]");
@@ -182,10 +182,7 @@ void FunctionCompiler::declare_tensor(const ast::Name& name, const ast::Type& ty
   if (in_global_scope()) {
     const Operand to = declare(name.text, name.span);
     put({Op::Declare, 0, to, first, desc}, span);
-    if (type.learnable) {
-      c_.world.learnable.insert(name.text);
-      make_learnable(to, name.text, span);
-    }
+    if (type.learnable) make_learnable(to, name.text, span);
     return;
   }
   const auto again = declared_here(name.text);
@@ -256,11 +253,16 @@ void FunctionCompiler::assign_name(const ast::NameExpr& target, const ast::Assig
       return;
     }
     const Operand value = expression(*s.value);
-    emit(static_cast<Op>(static_cast<int>(Op::Add) + static_cast<int>(*s.op)), s.span, *to, *to,
+    const bool stays = stays_learnable(*to, target.name);
+    const Operand result = stays ? temporary() : *to;
+    emit(static_cast<Op>(static_cast<int>(Op::Add) + static_cast<int>(*s.op)), s.span, result, *to,
          value);
-    if (where(*to) == Where::Global && c_.world.learnable.contains(target.name)) {
-      make_learnable(*to, target.name, s.span);
-    }
+    if (stays) set_parameter(*to, target.name, result, s.span);
+    return;
+  }
+  name_parameter(target.name, *s.value);
+  if (to && stays_learnable(*to, target.name)) {
+    set_parameter(*to, target.name, expression(*s.value), s.span);
     return;
   }
   if (to) {
@@ -269,10 +271,6 @@ void FunctionCompiler::assign_name(const ast::NameExpr& target, const ast::Assig
     } else {
       const Operand value = expression(*s.value);
       emit(Op::Move, s.span, *to, value);
-    }
-    // What is declared learnable stays so, whatever it is set to.
-    if (where(*to) == Where::Global && c_.world.learnable.contains(target.name)) {
-      make_learnable(*to, target.name, s.span);
     }
     return;
   }
@@ -303,7 +301,11 @@ void FunctionCompiler::assign_tuple(const ast::TupleExpr& target, const ast::Ass
         bad(name.span, join("Undefined variable: ", name.name), "use let (a, b) = ...");
         continue;
       }
-      emit(Op::Move, s.span, *to, value);
+      if (stays_learnable(*to, name.name)) {
+        set_parameter(*to, name.name, value, s.span);
+      } else {
+        emit(Op::Move, s.span, *to, value);
+      }
       continue;
     }
     Operand root = 0;
@@ -533,6 +535,7 @@ void FunctionCompiler::jump_out(const Statement& s, bool is_break) {
     return;
   }
   clear_scopes(loops_.back().scopes, s.span);
+  if (in_learn_ && loops_.size() == loops_around_learn_) leave_learn(s.span);
   const std::size_t jump = emit(Op::Jump, s.span);
   (is_break ? loops_.back().breaks : loops_.back().continues).push_back(jump);
 }
@@ -549,14 +552,14 @@ void FunctionCompiler::returned(const ast::ReturnStatement& s) {
       c_.error(s.span, "Return from function: main has no caller to give a value to");
       return;
     }
-    emit(Op::ReturnVoid, s.span);
-    return;
   }
   if (!s.value) {
+    leave_learn(s.span);
     emit(Op::ReturnVoid, s.span);
     return;
   }
   const Operand value = expression(*s.value);
+  leave_learn(s.span);
   emit(Op::Return, s.span, value);
 }
 

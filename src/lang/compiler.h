@@ -44,6 +44,7 @@ class FunctionCompiler {
   struct Variable {
     std::string name;
     Operand at;
+    bool learnable = false;  // declared so
   };
   struct Scope {
     std::vector<Variable> variables;
@@ -113,7 +114,13 @@ class FunctionCompiler {
   void learn(const ast::LearnStatement& s);
   void name_parameter(const std::string& name, const ast::Expr& value);
   void learn_by_epochs(const ast::LearnStatement& s);
+  void learn_settings(const ast::LearnStatement& s);
+  bool knows_setting(const ast::Setting& setting);
+  void leave_learn(const Span& span);  // by return, break or continue
   void make_learnable(Operand at, std::string_view name, const Span& span);
+  // What is declared learnable stays so, whatever it is set to: the elements go into the parameter.
+  bool stays_learnable(Operand at, std::string_view name) const;
+  void set_parameter(Operand at, std::string_view name, Operand value, const Span& span);
   void declare_tensor(const ast::Name& name, const ast::Type& type, const ast::Expr* value,
                       const Span& span);
 
@@ -169,6 +176,7 @@ class FunctionCompiler {
   std::vector<std::pair<std::string, Operand>> captures_;  // name and place in the outer function
   bool is_declarations_ = false;
   bool in_learn_ = false;
+  std::size_t loops_around_learn_ = 0;
   std::string naming_;  // the variable that the expression at hand is for
 };
 

@@ -240,14 +240,26 @@ class Numbers {
   bool bools_ = true;
 };
 
+bool holds_followed(const Value& list) {
+  if (!list.is(Kind::List) && !list.is(Kind::Tuple)) return false;
+  for (std::size_t i = 0; i < list_size(list); ++i) {
+    const Value item = list_item(list, i);
+    if (item.is(Kind::Tensor) && has_history(item.tensor())) return true;
+  }
+  return false;
+}
+
 // [a, b] of tensors stands for them along a new first dimension.
 std::optional<tl::Tensor> stacked(const Context& context, std::string_view who, const Value& list,
                                   std::optional<DType> dtype) {
   if (!list.is(Kind::List) && !list.is(Kind::Tuple)) return std::nullopt;
   const std::size_t size = list_size(list);
   if (size == 0) return std::nullopt;
+  // Numbers too, beside a loss or the like: as numbers alone they would lose where they come from.
+  const bool follows = holds_followed(list);
   for (std::size_t i = 0; i < size; ++i) {
-    if (!list_item(list, i).is_tensor()) return std::nullopt;
+    const Value item = list_item(list, i);
+    if (!item.is_tensor() && !(follows && item.is_number())) return std::nullopt;
   }
   std::vector<tl::Tensor> parts;
   for (std::size_t i = 0; i < size; ++i) {
@@ -297,7 +309,7 @@ tl::Tensor to_tensor(const Context& context, std::string_view who, const Value& 
         return to_tensor(context, who, value.as<ListObject>().values[0], dtype);
       }
       Numbers numbers;
-      if (numbers.add(value, 0)) {
+      if (!holds_followed(value) && numbers.add(value, 0)) {
         const DType usual = value.is(Kind::Tokens) ? DType::I32
                             : numbers.only_bools() ? DType::Bool
                                                    : DType::F32;

@@ -8,7 +8,10 @@
 #include <vector>
 
 #include "lang/convert.h"
+#include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
+#include "tl/ops/matmul.h"
+#include "tl/ops/reduce.h"
 
 namespace tl::lang {
 
@@ -66,9 +69,11 @@ void eliminate_all(std::string_view op, std::vector<double>& a, std::vector<doub
   }
 }
 
-}  // namespace
+// What was computed here has no history. Each of the three functions adds to its result a term that
+// is 0, as x minus its own elements is, and whose derivative is that of the function.
+tl::Tensor difference(const tl::Tensor& x) { return sub(x, x.detach()); }
 
-tl::Tensor inverse(const tl::Tensor& x) {
+tl::Tensor plain_inverse(const tl::Tensor& x) {
   const std::int64_t n = matrix_size("inv", x);
   std::vector<double> a = list_of_reals(x);
   std::vector<double> unit(a.size(), 0);
@@ -80,7 +85,7 @@ tl::Tensor inverse(const tl::Tensor& x) {
   return like(x, unit, x.shape());
 }
 
-tl::Tensor determinant(const tl::Tensor& x) {
+tl::Tensor plain_determinant(const tl::Tensor& x) {
   const std::int64_t n = matrix_size("det", x);
   std::vector<double> a = list_of_reals(x);
   Shape shape = x.shape();
@@ -93,7 +98,35 @@ tl::Tensor determinant(const tl::Tensor& x) {
   return like(x, results, shape);
 }
 
-tl::Tensor solve(const tl::Tensor& a, const tl::Tensor& b) {
+// The matrix without a row and a column.
+std::vector<double> minor_of(const double* a, std::int64_t n, std::int64_t row,
+                             std::int64_t column) {
+  std::vector<double> out;
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      if (i != row && j != column) out.push_back(a[i * n + j]);
+    }
+  }
+  return out;
+}
+
+// The derivative of the determinant by each element. They are there for singular matrices too, and
+// are few enough to take each by itself.
+tl::Tensor cofactors(const tl::Tensor& x) {
+  const std::int64_t n = matrix_size("det", x);
+  const std::vector<double> a = list_of_reals(x);
+  std::vector<double> out;
+  for (std::size_t at = 0; at < a.size(); at += static_cast<std::size_t>(n * n)) {
+    for (std::int64_t i = 0; i < n * n; ++i) {
+      std::vector<double> rest = minor_of(a.data() + at, n, i / n, i % n);
+      const double sign = (i / n + i % n) % 2 == 0 ? 1 : -1;
+      out.push_back(sign * eliminate(rest.data(), nullptr, n - 1, 0) + 0.0);  // no -0
+    }
+  }
+  return like(x, out, x.shape());
+}
+
+tl::Tensor plain_solve(const tl::Tensor& a, const tl::Tensor& b) {
   const std::int64_t n = matrix_size("solve", a);
   const bool vector = b.rank() == a.rank() - 1;
   const tl::Tensor sides = vector ? b.unsqueeze(-1) : b;
@@ -107,6 +140,31 @@ tl::Tensor solve(const tl::Tensor& a, const tl::Tensor& b) {
   std::vector<double> right = list_of_reals(sides);
   if (n > 0) eliminate_all("solve", left, right, n, sides.dim(-1));
   return like(a, right, b.shape());
+}
+
+}  // namespace
+
+tl::Tensor inverse(const tl::Tensor& x) {
+  tl::Tensor y = plain_inverse(x);
+  if (!has_history(x)) return y;
+  return sub(y, matmul(y, matmul(difference(x), y)));
+}
+
+tl::Tensor determinant(const tl::Tensor& x) {
+  tl::Tensor y = plain_determinant(x);
+  if (!has_history(x)) return y;
+  return add(y, sum(mul(cofactors(x), difference(x)), {-2, -1}));
+}
+
+tl::Tensor solve(const tl::Tensor& a, const tl::Tensor& b) {
+  tl::Tensor x = plain_solve(a, b);
+  if (!has_history(a, b)) return x;
+  const bool vector = b.rank() == a.rank() - 1;
+  const tl::Tensor columns = vector ? x.unsqueeze(-1) : x;
+  const tl::Tensor sides = vector ? b.unsqueeze(-1) : b;
+  const tl::Tensor moved = sub(difference(sides), matmul(difference(a), columns));
+  const tl::Tensor out = add(columns, matmul(plain_inverse(a), moved));
+  return vector ? out.squeeze(-1) : out;
 }
 
 // ---- singular values
@@ -207,6 +265,10 @@ Decomposed decomposed(Columns a) {
 }  // namespace
 
 SingularValues svd(const tl::Tensor& x) {
+  if (has_history(x)) {
+    throw Error(ErrorKind::Unsupported, "svd",
+                "no gradient is known for it; use detach() on what it reads");
+  }
   if (x.rank() < 2) {
     throw Error(ErrorKind::ShapeMismatch, "svd", "needs a matrix, got shape ", x.shape());
   }

@@ -1,6 +1,7 @@
 // Small dense linear algebra on the host, in double: Gauss-Jordan with partial pivoting, and
 // rotations of Jacobi for singular values. Matrices are the last two dimensions; those in front are
-// a batch. Results have the dtype and the device of the operand; integers give f32.
+// a batch. Results have the dtype and the device of the operand; integers give f32. Gradients flow
+// through all but svd, which refuses what is followed.
 #pragma once
 
 #include "tl/tensor/tensor.h"

@@ -4,7 +4,6 @@
 
 #include "lang/convert.h"
 #include "lang/utf8.h"
-#include "tl/grad/grad.h"
 
 namespace tl::lang {
 
@@ -234,13 +233,14 @@ Value vec_element(const Value& vec, const Value& value) {
 
 namespace {
 
-// A parameter stays one, with other elements: nothing flows back through the write.
+// A parameter stays the variable it is, with other elements: nothing flows back through the write.
 void assign_parameter_at(Context& context, Value& base, std::span<const IndexArg> at,
                          const Value& value) {
   const NoHistory none;
   tl::Tensor changed = base.tensor().detach();
   assign_tensor_at(context, changed, at, value);
-  static_cast<TensorObject*>(base.object())->tensor = follow(changed);
+  tl::Tensor& tensor = static_cast<TensorObject*>(base.object())->tensor;
+  tensor = changed.with_history(tensor.history());
 }
 
 }  // namespace

@@ -128,7 +128,11 @@ std::optional<tl::Tensor> quantised_product(const Value& a, const Value& b) {
   return linear(x.t(), a.qtensor()).t();
 }
 
-Value truths(const tl::Tensor& bytes) { return bytes.reinterpret(DType::Bool); }
+// A loss is a number to programs, though it is a tensor that carries what it was computed from; so
+// is what comparing it says.
+bool is_followed_number(const Value& value) {
+  return value.is(Kind::Tensor) && value.tensor().rank() == 0 && value.tensor().has_history();
+}
 
 }  // namespace
 
@@ -150,6 +154,11 @@ Value tensor_binary(Context& context, ast::BinaryOp op, const Value& left, const
     a.move(device);
     b.move(device);
   }
+  const bool of_numbers = is_followed_number(left) || is_followed_number(right);
+  const auto truths = [&](const tl::Tensor& bytes) -> Value {
+    if (of_numbers && bytes.rank() == 0) return bytes.item().real() != 0;
+    return bytes.reinterpret(DType::Bool);
+  };
   const bool divides = op == BinaryOp::Divide || op == BinaryOp::Remainder;
   if (divides && b.is_number() && b.number().real() == 0) throw RuntimeError("Division by zero");
   switch (op) {

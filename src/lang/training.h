@@ -1,6 +1,7 @@
 // What `learn` does: the program's parameters, and the run of an optimiser over them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -8,9 +9,11 @@
 #include <vector>
 
 #include "lang/bytecode.h"
+#include "lang/learn_settings.h"
 #include "lang/value.h"
 #include "tl/grad/grad.h"
 #include "tl/grad/optimizer.h"
+#include "tl/tensor/safetensors.h"  // NamedTensors
 
 namespace tl::lang {
 
@@ -29,67 +32,79 @@ struct OptimizerObject : HostObject {
   std::unique_ptr<Optimizer> optimizer;
 };
 
+// A tensor that can be learned, with the name it is shown and saved under.
+struct LearnParameter {
+  std::string name;
+  Value value;
+
+  TensorObject& object() const noexcept { return *static_cast<TensorObject*>(value.object()); }
+  const tl::Tensor& tensor() const noexcept { return object().tensor; }
+};
+
 // One `learn` block while it runs.
 class Trainer {
  public:
-  Trainer(Context& context, const LearnSite& site, std::span<const Value> values);
+  Trainer(Context& context, const LearnSite& site) : context_(context), site_(site) {}
 
+  void set(std::size_t entry, const Value& value) { settings_.set(site_.entries[entry], value); }
   void begin();                        // the header; throws when there is nothing to learn
   bool next_epoch();                   // false: there were as many as asked for
   void learn_from(const Value& loss);  // one step of the form with an objective, with its line
   void backward(const Value& loss);    // one step of the form that calls backward()
-  void end();
+  void end();                          // throws when nothing was learned
 
-  std::int64_t epochs() const noexcept { return epochs_; }
+  std::int64_t epochs() const noexcept { return settings_.epochs; }
   const Value& optimizer() const noexcept { return optimizer_; }
+  std::optional<double> dropout() const noexcept { return settings_.dropout; }
 
  private:
-  void read(const LearnEntry& entry, const Value& value);
-  void make_optimizer(const LearnSite& site, std::span<const Value> values);
-  void make_schedule(const LearnSite& site, std::span<const Value> values);
-  double step(const Value& loss);  // the length of all gradients
+  const std::vector<LearnParameter>& parameters();  // the same in every step
+  double step(const Value& loss);                   // the length of all gradients
   Optimizer& moves() const;
 
   Context& context_;
-  bool has_objective_;
-  std::string optimizer_name_, schedule_name_;
-  std::vector<std::pair<std::string, std::string>> optimizer_lines_, schedule_lines_;
-  std::int64_t epochs_ = 1;
-  std::int64_t epoch_ = 0;
-  std::optional<double> clip_;
+  const LearnSite& site_;
+  LearnSettings settings_;
   Schedule schedule_;
   double full_rate_ = 0;
+  std::int64_t epoch_ = 0;
   Value optimizer_;
+  std::vector<LearnParameter> parameters_;  // since the first step
 };
 
 // The learning side of a program.
 class Learning {
  public:
-  // A value as a parameter: all who hold it see what training makes of it.
-  Value add_parameter(const Context& context, std::string name, const Value& value);
+  // A value as a parameter: all who hold it see what training makes of it. The name gets a number
+  // where another parameter has it.
+  Value add(const Context& context, const std::string& name, const Value& value);
+  // The parameter gets other elements, in its dtype, and stays the one it is.
+  static void assign(const Context& context, const Value& parameter, const Value& value);
+  std::vector<LearnParameter> parameters();  // those that something still holds, in order
 
-  struct Parameter {
-    std::string name;
-    TensorObject* object;
-  };
-  std::vector<Parameter> parameters();  // those that something still holds, in order
+  // All parameters from tensors by name; nothing changes when one is missing or does not fit.
+  void load(std::string_view from, const NamedTensors& tensors);
 
-  // Gradients of a loss with respect to all parameters; kept until the next.
+  // Gradients of a loss with respect to all parameters; kept until the next, or until learn moves
+  // the parameters.
   void differentiate(const Value& loss);
-  const Gradients& gradients() const noexcept { return gradients_; }
+  tl::Tensor gradient(const Value& parameter) const;
+  void drop_gradients() noexcept;
   void forget() noexcept;  // parameters, gradients and a run that failed
 
   std::unique_ptr<Trainer> trainer;  // inside `learn`
 
  private:
-  struct Held {
-    std::string name;
-    Value value;
+  struct Held : LearnParameter {
+    std::optional<tl::Tensor> gradient;
   };
+  void let_go();  // of those that only this list holds
+
   std::vector<Held> held_;
-  Gradients gradients_;
+  bool has_gradients_ = false;
 };
 
+bool is_parameter(const Value& value) noexcept;
 // The one element of a followed tensor; throws when `loss` is something else.
 const tl::Tensor& followed_loss(std::string_view who, const Value& loss);
 

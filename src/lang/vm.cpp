@@ -83,6 +83,7 @@ void Vm::stop_learning() noexcept {
   learning->trainer.reset();
   history_.reset();
   training = false;
+  dropout = kDropout;
 }
 
 void Vm::clear_globals() {
@@ -372,6 +373,25 @@ Value Vm::get_path(const Value& root, const Function& function, const Path& path
   return at;
 }
 
+// A field that is learnable keeps the parameter it has, with other elements; one that is frozen
+// lets no gradient through.
+void Vm::set_field(StructObject& object, std::size_t field, Value value) {
+  const StructType& type = *object.type;
+  Value& place = object.fields[field];
+  if (type.learnable[field] && !is_parameter(value)) {
+    if (is_parameter(place)) {
+      Learning::assign(*this, place, value);
+    } else {
+      place = learning->add(*this, join(type.name, ".", type.fields[field]), value);
+    }
+    return;
+  }
+  if (type.frozen[field] && value.is(Kind::Tensor) && value.tensor().has_history()) {
+    value = Value(value.tensor().detach());
+  }
+  place = std::move(value);
+}
+
 void Vm::set_path(Value& root, const Function& function, const Path& path, Value* indices) {
   const PathStep& last = path.steps.back();
   Value& at = walk(root, function, path, path.steps.size() - 1, indices);
@@ -394,7 +414,7 @@ void Vm::set_path(Value& root, const Function& function, const Path& path, Value
       throw type_error("Field '", type.name, ".", name, "' is ", type.types[place].text, ", not ",
                        describe(value));
     }
-    at.mutate<StructObject>().fields[place] = std::move(value);
+    set_field(at.mutate<StructObject>(), place, std::move(value));
     return;
   }
   std::vector<IndexArg> where;
@@ -461,14 +481,6 @@ bool Vm::match(const CompiledPattern& pattern, const Value& value, Value* base) 
   return false;
 }
 
-namespace {
-
-bool is_parameter(const Value& value) {
-  return value.is(Kind::Tensor) && value.as<TensorObject>().is_parameter;
-}
-
-}  // namespace
-
 Value Vm::new_struct(const StructSite& site, Value* fields) {
   auto* object = new StructObject(site.type);
   const Value result = Value::of(object);
@@ -481,11 +493,7 @@ Value Vm::new_struct(const StructSite& site, Value* fields) {
       throw type_error("Field '", site.type->name, ".", site.type->fields[field], "' is ",
                        site.type->types[field].text, ", not ", describe(fields[i]));
     }
-    if (site.type->learnable[field] && !is_parameter(fields[i])) {
-      fields[i] = learning->add_parameter(
-          *this, join(site.type->name, ".", site.type->fields[field]), fields[i]);
-    }
-    object->fields[field] = std::move(fields[i]);
+    set_field(*object, field, std::move(fields[i]));
   }
   object->dropped = false;
   return result;

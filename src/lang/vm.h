@@ -102,6 +102,7 @@ class Vm final : public Context {
               Value*& indices);
   Value get_path(const Value& root, const Function& function, const Path& path,
                  const Value* indices);
+  void set_field(StructObject& object, std::size_t field, Value value);
   void set_path(Value& root, const Function& function, const Path& path, Value* indices);
   bool match(const CompiledPattern& pattern, const Value& value, Value* base);
   Value new_struct(const StructSite& site, Value* fields);

@@ -622,26 +622,41 @@ Value Vm::execute(std::size_t entry) {
           Value result =
               declared_tensor(*this, d.name, d.dtype, shape, d.has_value ? from : nullptr);
           if (d.has_value) from->clear();
+          if (d.frozen && result.tensor().has_history()) result = Value(result.tensor().detach());
           at(i.a) = std::move(result);
           break;
         }
         case Op::Learnable: {
           const LabelScope scope(label(*function, pc - 1));
-          Value result = learning->add_parameter(*this, at(i.c).string(), at(i.b));
+          if ((i.temporary & kAssigns) != 0) {
+            if (is_parameter(at(i.a))) {
+              Learning::assign(*this, at(i.a), at(i.b));
+            } else {  // declared once more since, as something else
+              at(i.a) = at(i.b);
+            }
+            if ((i.temporary & kTemporaryB) != 0) at(i.b).clear();
+            break;
+          }
+          if (i.a != i.b) at(i.a).clear();  // a parameter that was there has the name no more
+          Value result = learning->add(*this, at(i.c).string(), at(i.b));
           if ((i.temporary & kTemporaryB) != 0) at(i.b).clear();
           at(i.a) = std::move(result);
           break;
         }
-        case Op::LearnBegin: {
-          const LearnSite& site = function->learns[i.c];
-          const std::span<Value> values(&at(i.a), site.entries.size());
-          learning->trainer = std::make_unique<Trainer>(*this, site, values);
-          for (Value& value : values) value.clear();
+        case Op::LearnBegin:
+          if (learning->trainer) throw invalid_operation("a learn block inside another");
+          learning->trainer = std::make_unique<Trainer>(*this, function->learns[i.c]);
+          break;
+        case Op::LearnSet:
+          learning->trainer->set(i.b, at(i.a));
+          at(i.a).clear();
+          break;
+        case Op::LearnStart:
           training = true;
+          dropout = learning->trainer->dropout().value_or(kDropout);
           history_.emplace(true);
           learning->trainer->begin();
           break;
-        }
         case Op::LearnValue:
           at(i.a) = i.b == 0 ? Value(learning->trainer->epochs()) : learning->trainer->optimizer();
           break;
@@ -656,7 +671,7 @@ Value Vm::execute(std::size_t entry) {
           break;
         }
         case Op::LearnEnd:
-          learning->trainer->end();
+          if (i.a == 0) learning->trainer->end();
           stop_learning();
           break;
         case Op::Panic: {

@@ -81,6 +81,17 @@ TEST_P(Optimizers, KeepAMasterCopyOfHalves) {
   EXPECT_NEAR(real(x), 0.99, 5e-4);
 }
 
+TEST_P(Optimizers, TakeAHalfThatWasSetAnew) {
+  Tensor x = value(1, DType::F16);
+  const auto sgd = make_sgd({.rate = 0.5});
+  const Tensor gradient = value(1, DType::F16);
+  sgd->step({&x, 1}, {&gradient, 1});
+  EXPECT_EQ(real(x), 0.5);
+  x = value(8, DType::F16);
+  sgd->step({&x, 1}, {&gradient, 1});
+  EXPECT_EQ(real(x), 7.5);
+}
+
 TEST_P(Optimizers, GoOnFromASavedState) {
   const AdamOptions o{.rate = 0.1, .amsgrad = true};
   const auto first = make_adam(o);

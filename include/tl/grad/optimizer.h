@@ -65,8 +65,10 @@ class Optimizer {
 
  private:
   void check(std::span<const Tensor> parameters, std::span<const Tensor> gradients) const;
+  bool was_set_anew(std::size_t i, const Tensor& parameter) const;
 
   std::vector<Slots> slots_;
+  std::vector<Tensor> rounded_;  // half parameters as the last step left them, sharing their memory
 };
 
 std::unique_ptr<Optimizer> make_sgd(const SgdOptions& options);

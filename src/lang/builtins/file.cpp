@@ -139,7 +139,13 @@ tl::Tensor load_any(const Context& context, const Args& args) {
   return read_own(path, context.device);
 }
 
+Value call_save_tensors(Context& context, Args& args);
+
 Value call_save(Context& context, Args& args) {
+  if (args[0].is(Kind::Map)) {
+    if (args.has(2)) args.bad(2, "no name for tensors that have names");
+    return call_save_tensors(context, args);
+  }
   const tl::Tensor tensor = args.tensor(context, 0);
   const std::string& path = args.string(1);
   if (path.ends_with(".npy")) {
@@ -373,7 +379,8 @@ BuiltinRows file_builtins() {
   static const std::vector<Builtin> rows = [] {
     const Builtin own[] = {
         {"save", "files", "(tensor, path, name = none)",
-         "Writes a tensor: .npy, .safetensors under a name, or the language's own format.",
+         "Writes a tensor: .npy, .safetensors under a name, or the language's own format; a map of "
+         "tensors as save_tensors() does.",
          call_save},
         {"load", "files", "(path, name = none)", "The tensor that save() wrote.", call_load},
         {"load_f16", "files", "(path, name = none)", "The tensor of a file as f16.", call_load_f16},

@@ -100,6 +100,11 @@ Json to_json(Context& context, const Value& value, int depth) {
       return out;
     }
     case Kind::Tensor:
+      // A loss is a number to programs.
+      if (value.tensor().rank() == 0 && value.tensor().has_history()) {
+        return value.tensor().detach().item().real();
+      }
+      [[fallthrough]];
     case Kind::QTensor:
       return to_json(context, call_builtin(context, "to_list", std::span(&value, 1)), depth);
     case Kind::List:

@@ -47,9 +47,17 @@ Value call_abs(Context& context, Args& args) {
   return abs(number_tensor(context, args, 0));
 }
 
+// A loss is a number to programs, and nothing flows back through rounding it.
+void take_number(Value& value) {
+  if (value.is(Kind::Tensor) && value.tensor().rank() == 0 && value.tensor().has_history()) {
+    value = value.tensor().detach().item().real();
+  }
+}
+
 // Numbers become integers, tensors stay tensors.
 template <NumberFunction kNumber, TensorFunction kTensor>
 Value rounded(Context& context, Args& args) {
+  take_number(args[0]);
   if (args[0].is(Kind::Int)) return args[0];
   if (args[0].is(Kind::Float)) {
     const double number = kNumber(args[0].real());
@@ -73,6 +81,7 @@ Value call_sqr(Context& context, Args& args) {
 }
 
 Value call_sign(Context& context, Args& args) {
+  take_number(args[0]);
   if (args[0].is_number()) {
     const double x = args[0].number();
     const std::int64_t side = (x > 0 ? 1 : 0) - (x < 0 ? 1 : 0);

@@ -125,7 +125,7 @@ Value call_batch_norm(Context& context, Args& args) {
 
 Value call_dropout(Context& context, Args& args) {
   const tl::Tensor x = float_tensor(context, args, 0);
-  const double probability = args.real(1);
+  const double probability = args.has(1) ? args.real(1) : context.dropout;
   const bool training = args.has(2) ? args.boolean(2) : context.training;
   if (!(probability >= 0 && probability <= 1)) args.bad_value(1, "a probability from 0 to 1");
   return training ? dropout(x, probability) : x;
@@ -208,8 +208,9 @@ BuiltinRows network_builtins() {
        "Each feature of x (batch, features, ...) with mean 0 and variance 1, times gamma plus "
        "beta.",
        call_batch_norm},
-      {"dropout", kSection, "(x, p = 0.5, training = none)",
-       "In training elements become 0 with probability p and the others grow by 1 / (1 - p).",
+      {"dropout", kSection, "(x, p = none, training = none)",
+       "In training elements become 0 with probability p and the others grow by 1 / (1 - p); p is "
+       "what the learn block says, or 0.5.",
        call_dropout},
       {"apply_attention_mask", kSection, "(scores, mask)",
        "Scores that softmax makes 0 where the mask is 0.", call_apply_mask},
