@@ -37,6 +37,7 @@ RuntimeError invalid_operation(const Parts&... parts) {
 }
 
 struct TensorCache;  // lang/builtins/rope_tables.h
+class Knowledge;     // lang/knowledge.h
 
 // Where new tensors go. It is opened when it is first asked for: a driver takes its time, and many
 // programs need none.
@@ -74,6 +75,7 @@ class Context {
   bool training = false;               // inside `learn`
   bool verbose = true;                 // lines such as "Loaded model from: ..."
   std::shared_ptr<TensorCache> cache;  // tables that builtins keep; gone with the context
+  std::shared_ptr<Knowledge> knowledge;  // relations and facts; none outside a program
 
   // Calls a function value; throws what it throws.
   virtual Value call(const Value& function, std::span<const Value> arguments) = 0;
@@ -181,6 +183,7 @@ BuiltinRows text_builtins();         // strings
 BuiltinRows file_builtins();         // tensors and texts in files
 BuiltinRows utility_builtins();      // 5.9
 BuiltinRows candle_builtins();       // 5.12
+BuiltinRows logic_builtins();        // relations, entities, proofs
 std::vector<Builtin> op_builtins();  // the op table's
 
 // Methods that change the list or map they are called on: xs.append(x), m.remove(k). `target` is

@@ -90,7 +90,7 @@ BuiltinTable::BuiltinTable() {
        {creation_builtins(), shape_builtins(), math_builtins(), network_builtins(),
         dtype_builtins(), sampling_builtins(), model_builtins(), tokenizer_builtins(),
         container_builtins(), text_builtins(), file_builtins(), utility_builtins(),
-        candle_builtins()}) {
+        candle_builtins(), logic_builtins()}) {
     for (const Builtin& row : rows) add(row);
   }
   for (const Builtin& row : op_builtins()) add(row);

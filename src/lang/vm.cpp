@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "lang/knowledge.h"
 #include "lang/types.h"
 
 namespace tl::lang {
@@ -72,7 +73,9 @@ Vm::Vm(World& world)
     : world_(world),
       stack_(new_stack(kStackValues)),
       globals_(new_stack(kMaxPlaces + 1)),
-      budget_(kLook) {}
+      budget_(kLook) {
+  knowledge = std::make_shared<Knowledge>(world.logic);
+}
 
 Vm::~Vm() { forget_globals(); }
 
@@ -89,6 +92,7 @@ void Vm::clear_globals() {
     throw;
   }
   running = before;
+  knowledge->reset();
 }
 
 void Vm::forget_globals() noexcept {
