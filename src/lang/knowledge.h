@@ -88,6 +88,10 @@ auto with_logic_errors(F&& f) {
     return f();
   } catch (const logic::LogicError& e) {
     throw RuntimeError(e.text());
+  } catch (const Error& e) {
+    if (e.kind != ErrorKind::BadFile) throw;
+    const std::string_view whole = e.what();
+    throw RuntimeError(std::string(whole.substr(std::string_view("logic: ").size())));
   }
 }
 

@@ -79,6 +79,12 @@ Value call_rule_tensor(Context& context, Args& args) {
   return forward_tensor(context, of, args.integer(1));
 }
 
+Value call_verbose(Context& context, Args& args) {
+  const bool before = context.verbose;
+  context.verbose = args.boolean(0);
+  return before;
+}
+
 // The compiler makes something else of query(R(x)); this is what is left.
 Value call_with_relation(Context&, Args& args) {
   throw type_error(args.name(), "() takes a relation with its arguments, as in: ", args.name(),
@@ -103,6 +109,9 @@ BuiltinRows logic_builtins() {
       {"entity_dim", kSection, "(type)", "How many entities a type has.", call_entity_dim},
       {"entity_onehot", kSection, "(type, entity)",
        "A vector with 1 at the place of an entity of the type.", call_entity_onehot},
+      {"verbose", kSection, "(on)",
+       "Whether facts, files and models say that they were added or loaded; what it was before.",
+       call_verbose},
       {"rule_tensor", kSection, "(relation, rounds = none)",
        "A relation's tensor by its rules as sums of products: with a step until nothing changes, "
        "or so many rounds without one, which counts derivations.",
