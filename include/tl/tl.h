@@ -20,6 +20,7 @@
 #include "tl/kernels/sample.h"
 #include "tl/kernels/sort.h"
 #include "tl/lang/interpreter.h"
+#include "tl/logic/database.h"
 #include "tl/model/chat_template.h"
 #include "tl/model/convert.h"
 #include "tl/model/decoder.h"

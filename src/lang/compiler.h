@@ -170,6 +170,7 @@ class FunctionCompiler {
   std::optional<logic::RelationId> find_relation(const std::string& name);
   const ast::CallExpr* relation_call(const ast::Expr& e);
   bool is_program_name(const std::string& name);
+  bool has_meaning(const std::string& name);
   bool has_query_name(const ast::Expr& e);
   LogicTerm value_term(const ast::Expr& e, SiteInProgress& site);
   LogicTerm name_term(const ast::NameExpr& e, std::size_t column, SiteInProgress& site);

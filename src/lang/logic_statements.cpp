@@ -58,10 +58,18 @@ bool FunctionCompiler::is_program_name(const std::string& name) {
   return !in_program_block() || c_.world.top_level.contains(name);
 }
 
+// The same, or a name of logic: a relation, an entity type, an entity.
+bool FunctionCompiler::has_meaning(const std::string& name) {
+  const LogicProgram& program = *c_.world.logic;
+  return is_program_name(name) || program.is_fixed_entity(name) ||
+         program.relations.contains(name) || program.type(name) != nullptr ||
+         c_.world.equations.contains(name);
+}
+
 // Does the expression have a name that can only be a variable of the query?
 bool FunctionCompiler::has_query_name(const Expr& e) {
   if (const ast::NameExpr* name = as_name(e)) {
-    return !is_program_name(name->name) && !c_.world.logic->is_fixed_entity(name->name);
+    return !has_meaning(name->name);
   }
   bool found = false;
   for_each_part(
@@ -233,10 +241,7 @@ std::optional<FunctionCompiler::SiteInProgress> FunctionCompiler::logic_site(
 // Names of a condition are variables of the query, of the program, or entities.
 void FunctionCompiler::check_where(const Expr& e, const std::set<std::string>& names) {
   if (const ast::NameExpr* name = as_name(e)) {
-    if (names.contains(name->name) || is_program_name(name->name) ||
-        c_.world.logic->is_fixed_entity(name->name)) {
-      return;
-    }
+    if (names.contains(name->name) || has_meaning(name->name)) return;
     std::vector<std::string_view> known(names.begin(), names.end());
     bad(e.span, join("'", name->name, "' is no variable of the query"),
         suggestion(name->name, known));

@@ -190,6 +190,17 @@ void check_query(const Symbols& symbols, const std::vector<Signature>& relations
   Checker(symbols, relations, query.variables, -1).check_body(query.body);
 }
 
+void name_wildcards(Rule& rule) {
+  for (Literal& l : rule.body) {
+    if (l.kind != Literal::Kind::Atom) continue;
+    for (Expression& e : l.arguments) {
+      if (e.op != Op::Any) continue;
+      e = Expression::of_variable(static_cast<std::uint32_t>(rule.variables.size()));
+      rule.variables.push_back(join("_", rule.variables.size()));
+    }
+  }
+}
+
 void flatten_arguments(std::vector<Literal>& body, std::vector<std::string>& variables) {
   for (std::size_t i = 0, count = body.size(); i < count; ++i) {
     if (body[i].kind == Literal::Kind::Constraint) continue;

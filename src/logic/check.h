@@ -27,4 +27,8 @@ void check_constant(const Symbols& symbols, const Signature& relation, std::size
 // R(x, v), v == n - 1.
 void flatten_arguments(std::vector<Literal>& body, std::vector<std::string>& variables);
 
+// `_` in the atoms of a rule that aggregates becomes a variable: tuples that differ there are
+// different solutions.
+void name_wildcards(Rule& rule);
+
 }  // namespace tl::logic

@@ -175,6 +175,7 @@ const Table& Database::facts(RelationId relation) const {
 
 std::size_t Database::add_rule(Rule rule) {
   flatten_arguments(rule.body, rule.variables);
+  if (rule.aggregates()) name_wildcards(rule);
   const auto number = static_cast<std::int64_t>(state_->rules.size());
   check_rule(state_->symbols, state_->signatures, rule, number);
   state_->relations[rule.relation]->has_rules = true;

@@ -16,6 +16,7 @@ Texts result(const std::string& rule) {
 
 TEST(Aggregate, SumsGoOverSolutionsAndNotOverValues) {
   EXPECT_EQ(result("t(D, sum(P)) :- pay(X, D, P)."), (Texts{"t(dev, 6)", "t(ops, 7)"}));
+  EXPECT_EQ(result("t(D, sum(P)) :- pay(_, D, P)."), (Texts{"t(dev, 6)", "t(ops, 7)"}));
 }
 
 TEST(Aggregate, CountIsOfDifferentValues) {
