@@ -48,6 +48,15 @@ std::vector<std::string> rows_of(Context& context, const EmbeddingInfo& e) {
   return e.members;
 }
 
+std::int64_t row_of(Context& context, const EmbeddingInfo& e, const std::string& name) {
+  Knowledge& k = knowledge_of(context);
+  k.database(context);
+  if (e.grows && e.type.empty()) return k.all_entities().place(name);
+  if (!e.type.empty()) return k.entities(e.type)->place(name);
+  const auto at = std::find(e.members.begin(), e.members.end(), name);
+  return at == e.members.end() ? -1 : at - e.members.begin();
+}
+
 tl::Tensor initial(Context& context, const EmbeddingInfo& e, std::int64_t rows) {
   const Shape shape = {rows, e.dimension};
   const double n = static_cast<double>(rows);
@@ -263,13 +272,12 @@ Value place(Context& context, Args& args) {
   const std::string& name = args.string(0);
   const auto column = static_cast<std::size_t>(args[1].integer());
   if (const auto e = k.program().embeddings.find(name); e != k.program().embeddings.end()) {
-    const std::vector<std::string> rows = rows_of(context, e->second);
-    const auto at = std::find(rows.begin(), rows.end(), args.string(2));
-    if (at == rows.end()) {
+    const std::int64_t row = row_of(context, e->second, args.string(2));
+    if (row < 0) {
       throw RuntimeError(tl::join("embedding '", name, "' has no row for '", args.string(2), "'",
-                                  did_you_mean(args.string(2), rows)));
+                                  did_you_mean(args.string(2), rows_of(context, e->second))));
     }
-    return static_cast<std::int64_t>(at - rows.begin());
+    return row;
   }
   k.database(context);
   const auto& columns = k.program().checked.columns(relation_of(context, name));

@@ -179,6 +179,12 @@ class RuleReader {
         break;
       }
       case Expr::Kind::Call:
+        if (const auto& callee = *ast::as<ast::CallExpr>(e).callee;
+            callee.kind == Expr::Kind::Name &&
+            program_.relations.contains(ast::as<ast::NameExpr>(callee).name)) {
+          fail(e.span, "a relation cannot stand inside a condition",
+               "write a rule for each alternative");
+        }
         fail(e.span, "a rule cannot call functions",
              "relations stand alone or after 'not'; count, sum, min, max and avg in the head");
       default:

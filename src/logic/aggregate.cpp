@@ -82,9 +82,7 @@ void aggregate(Evaluation& evaluation, const Rule& rule, Table& into) {
     const Id* solution = sink.solutions.row(i);
     for (std::size_t c = 0; c < key.size(); ++c) {
       const HeadTerm& term = rule.head[c];
-      key[c] = term.aggregate == Aggregate::None
-                   ? evaluate_id(evaluation.symbols, term.value, solution)
-                   : 0;
+      key[c] = term.aggregate == Aggregate::None ? head_id(evaluation.symbols, term, solution) : 0;
     }
     if (groups.insert(key.data())) folds.emplace_back(rule.head.size());
     std::vector<Fold>& group = folds[groups.find(key.data())];
@@ -99,7 +97,9 @@ void aggregate(Evaluation& evaluation, const Rule& rule, Table& into) {
     for (std::size_t c = 0; c < key.size(); ++c) {
       const HeadTerm& term = rule.head[c];
       if (term.aggregate == Aggregate::None) continue;
-      key[c] = folds[g][c].result(term.aggregate, evaluation.symbols, term.value);
+      const Id value = folds[g][c].result(term.aggregate, evaluation.symbols, term.value);
+      key[c] =
+          term.fit == ColumnType::Kind::Any ? value : fitted(evaluation.symbols, value, term.fit);
     }
     evaluation.derived += into.insert(key.data());
   }

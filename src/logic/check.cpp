@@ -147,31 +147,13 @@ class Checker {
   std::vector<std::pair<ColumnType, std::string>> types_;  // and the relation that said so
 };
 
-bool fits(const Constant& value, ColumnType::Kind kind) {
-  using enum ColumnType::Kind;
-  switch (kind) {
-    case Any:
-      return true;
-    case Entity:
-    case String:
-      return std::holds_alternative<std::string>(value);
-    case Int:
-      return std::holds_alternative<std::int64_t>(value);
-    case Float:
-      return is_number(value);
-    case Bool:
-      return std::holds_alternative<bool>(value);
-  }
-  return false;
-}
-
 }  // namespace
 
 void check_constant(const Symbols& symbols, const Signature& relation, std::size_t column, Id id,
                     std::int64_t number, std::int64_t literal) {
   const Constant& value = symbols[id];
   const ColumnType& type = relation.columns[column];
-  if (fits(value, type.kind)) return;
+  if (holds(type.kind, value)) return;
   LogicError error(What::Type, number, "argument ", column + 1, " of ", relation.name, " is ",
                    to_text(type), ", not ", kind_name(value), " ", to_text(value));
   error.literal = literal;
@@ -188,6 +170,27 @@ void check_rule(const Symbols& symbols, const std::vector<Signature>& relations,
 void check_query(const Symbols& symbols, const std::vector<Signature>& relations,
                  const Query& query) {
   Checker(symbols, relations, query.variables, -1).check_body(query.body);
+}
+
+void set_fits(const std::vector<Signature>& relations, Rule& rule) {
+  const auto gives = [&](std::uint32_t variable, ColumnType::Kind kind) {
+    for (const Literal& l : rule.body) {
+      if (l.kind != Literal::Kind::Atom) continue;
+      for (std::size_t c = 0; c < l.arguments.size(); ++c) {
+        const Expression& e = l.arguments[c];
+        if (!e.is_variable() || e.variable != variable) continue;
+        if (relations[l.relation].columns[c].kind == kind) return true;
+      }
+    }
+    return false;
+  };
+  for (std::size_t c = 0; c < rule.head.size(); ++c) {
+    HeadTerm& term = rule.head[c];
+    const ColumnType::Kind kind = relations[rule.relation].columns[c].kind;
+    const bool is_sure = term.aggregate == Aggregate::None && term.value.is_variable() &&
+                         gives(term.value.variable, kind);
+    term.fit = is_sure ? ColumnType::Kind::Any : kind;
+  }
 }
 
 void name_wildcards(Rule& rule) {

@@ -31,4 +31,7 @@ void flatten_arguments(std::vector<Literal>& body, std::vector<std::string>& var
 // different solutions.
 void name_wildcards(Rule& rule);
 
+// Says of every term of the head whether its value may be of another kind than its column.
+void set_fits(const std::vector<Signature>& relations, Rule& rule);
+
 }  // namespace tl::logic

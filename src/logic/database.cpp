@@ -178,6 +178,7 @@ std::size_t Database::add_rule(Rule rule) {
   if (rule.aggregates()) name_wildcards(rule);
   const auto number = static_cast<std::int64_t>(state_->rules.size());
   check_rule(state_->symbols, state_->signatures, rule, number);
+  set_fits(state_->signatures, rule);
   state_->relations[rule.relation]->has_rules = true;
   const RelationId changed = rule.relation;
   state_->rules.push_back(std::move(rule));

@@ -23,9 +23,9 @@ class HeadSink : public Plan::Sink {
 
   bool solution(const Id* bindings) final {
     for (const HeadTerm& term : rule_.head) {
-      const Expression& e = term.value;
-      batch_.push_back(e.is_variable() ? bindings[e.variable]
-                                       : evaluate_id(evaluation_.symbols, e, bindings));
+      const bool is_plain = term.value.is_variable() && term.fit == ColumnType::Kind::Any;
+      batch_.push_back(is_plain ? bindings[term.value.variable]
+                                : head_id(evaluation_.symbols, term, bindings));
     }
     if (++waiting_ == kBatch) flush();
     return true;

@@ -88,7 +88,7 @@ class ProofSink : public Plan::Sink {
     for (std::size_t c = 0; c < tuple_.size(); ++c) {
       const HeadTerm& term = rule_.head[c];
       if (term.aggregate != Aggregate::None) continue;
-      if (evaluate_id(symbols_, term.value, bindings) != tuple_[c]) return true;
+      if (head_id(symbols_, term, bindings) != tuple_[c]) return true;
     }
     found.emplace_back(bindings, bindings + rule_.variables.size());
     return found.size() < most_;
@@ -160,7 +160,10 @@ class Prover {
     PlanInput input{tables_, nullptr, &rule.body, rule.variables.size(), {}, -1};
     for (std::size_t c = 0; c < rule.head.size(); ++c) {
       const HeadTerm& term = rule.head[c];
-      if (!term.value.is_variable() || term.aggregate != Aggregate::None) continue;
+      if (!term.value.is_variable() || term.aggregate != Aggregate::None ||
+          term.fit == ColumnType::Kind::Float) {
+        continue;
+      }
       Id& value = bindings[term.value.variable];
       if (value != kNoId && value != goal.tuple[c]) return false;
       value = goal.tuple[c];

@@ -189,6 +189,22 @@ Id evaluate_id(Symbols& symbols, const Expression& e, const Id* bindings) {
   return symbols.intern(evaluate(symbols, e, bindings));
 }
 
+Id fitted(Symbols& symbols, Id id, ColumnType::Kind kind) {
+  const Constant& value = symbols[id];
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  if (kind == ColumnType::Kind::Float && integer != nullptr) {
+    return symbols.real(static_cast<double>(*integer));
+  }
+  if (holds(kind, value)) return id;
+  throw LogicError(What::Type, -1, "the head's argument is ", to_text(ColumnType{kind, ""}),
+                   ", and the rule gives ", kind_name(value), " ", to_text(value));
+}
+
+Id head_id(Symbols& symbols, const HeadTerm& term, const Id* bindings) {
+  const Id id = evaluate_id(symbols, term.value, bindings);
+  return term.fit == ColumnType::Kind::Any ? id : fitted(symbols, id, term.fit);
+}
+
 void for_each_variable(const Expression& e, const std::function<void(std::uint32_t)>& visit) {
   if (e.op == Op::Variable) visit(e.variable);
   for (const Expression& part : e.parts) for_each_variable(part, visit);

@@ -15,6 +15,10 @@ Constant evaluate(const Symbols& symbols, const Expression& e, const Id* binding
 bool holds(const Symbols& symbols, const Expression& e, const Id* bindings);
 // The id of the value; new numbers become constants.
 Id evaluate_id(Symbols& symbols, const Expression& e, const Id* bindings);
+// A value for the column of a head: an int becomes a float where floats are wanted. Throws
+// LogicError (Type) for what cannot be in it.
+Id fitted(Symbols& symbols, Id id, ColumnType::Kind kind);
+Id head_id(Symbols& symbols, const HeadTerm& term, const Id* bindings);
 Constant add(const Constant& a, const Constant& b);  // of two numbers, or two texts
 
 void for_each_variable(const Expression& e, const std::function<void(std::uint32_t)>& visit);

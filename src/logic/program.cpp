@@ -34,6 +34,24 @@ bool go_together(const ColumnType& a, const ColumnType& b) noexcept {
   return a.kind == b.kind || (is_numeric(a.kind) && is_numeric(b.kind));
 }
 
+bool holds(ColumnType::Kind kind, const Constant& value) noexcept {
+  using enum ColumnType::Kind;
+  switch (kind) {
+    case Any:
+      return true;
+    case Entity:
+    case String:
+      return std::holds_alternative<std::string>(value);
+    case Int:
+      return std::holds_alternative<std::int64_t>(value);
+    case Float:
+      return is_number(value);
+    case Bool:
+      return std::holds_alternative<bool>(value);
+  }
+  return false;
+}
+
 Expression Expression::of_constant(Id id) {
   Expression e;
   e.op = Op::Value;

@@ -125,6 +125,29 @@ TEST(Evaluate, ArithmeticThatCannotBeDoneNamesTheRule) {
   }
 }
 
+TEST(Evaluate, NumbersFitTheirColumns) {
+  using Kind = ColumnType::Kind;
+  Database db;
+  db.declare("n", {{Kind::Int, ""}});
+  db.declare("half", {{Kind::Float, ""}});
+  db.declare("whole", {{Kind::Int, ""}});
+  db.declare("name", {{Kind::Entity, ""}});
+  read_program(db,
+               "n(2). n(3). half(X) :- n(X). half(Y) :- n(X), Y = X * 2. half(0.5)."
+               "whole(count(X)) :- n(X).");
+  EXPECT_EQ(tuples(db, "half"),
+            (Texts{"half(0.5)", "half(2.0)", "half(3.0)", "half(4.0)", "half(6.0)"}));
+  EXPECT_EQ(db.ask_on_demand(query(db, "half(4.0)")).count, 1U);
+  auto [relation, tuple] = ProgramReader(db, "half(3.0)").fact();
+  const auto proof = db.explain(relation, tuple);
+  ASSERT_TRUE(proof);
+  EXPECT_EQ(proof->nodes[0].rule, 0);
+  read_program(db, "whole(avg(X)) :- n(X).");
+  EXPECT_THROW(tuples(db, "whole"), LogicError);
+  read_program(db, "name(Y) :- n(X), Y = X + 1.");
+  EXPECT_THROW(tuples(db, "name"), LogicError);
+}
+
 TEST(Evaluate, ChangesAreSeen) {
   Database db;
   read_program(db, std::string(kEdges) +

@@ -29,7 +29,7 @@
 namespace tl::logic {
 
 struct Limits {
-  std::size_t derived = 500'000'000;  // tuples of one evaluation
+  std::size_t derived = 100'000'000;  // tuples of one evaluation
   std::size_t computed = 1'000'000;   // tuples of relations that feed numbers back to themselves
   // Called now and then; throws to end the evaluation.
   std::function<void()> check_interrupt = {};  // NOLINT(readability-redundant-member-init)

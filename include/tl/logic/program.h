@@ -25,6 +25,8 @@ std::string to_text(const ColumnType& type);  // Person, entity, int
 // Can a value be in both? An int column takes no floats; a float column takes ints too.
 bool go_together(const ColumnType& a, const ColumnType& b) noexcept;
 
+bool holds(ColumnType::Kind kind, const Constant& value) noexcept;
+
 // A tree over the variables of one rule, which are numbered; Rule::variables has their names.
 struct Expression {
   enum class Op : std::uint8_t {
@@ -67,6 +69,8 @@ enum class Aggregate : std::uint8_t { None, Count, Sum, Min, Max, Avg };
 struct HeadTerm {
   Expression value;  // of count() it is Any
   Aggregate aggregate = Aggregate::None;
+  // What the column holds, where the value may be something else; set by the database.
+  ColumnType::Kind fit = ColumnType::Kind::Any;
 };
 
 struct Literal {
