@@ -22,7 +22,9 @@ struct Compilation {
   World& world;
   std::vector<Diagnostic>& diagnostics;
   CompileOptions options;
-  std::set<std::string, std::less<>> entity_names = {};  // types that are about to be declared
+  // Types that are about to be declared.
+  std::set<std::string, std::less<>> entity_names =
+      {};  // NOLINT(readability-redundant-member-init)
 
   void error(const Span& span, std::string message, std::string hint = {});
   void warning(const Span& span, std::string message, std::string hint = {});

@@ -59,7 +59,7 @@ class Knowledge {
   tl::Tensor tensor(Context& context, logic::RelationId relation);
   tl::Tensor facts_tensor(Context& context, logic::RelationId relation);  // without what follows
   // The facts become the tuples whose elements are greater than 0.
-  void assign(Context& context, logic::RelationId relation, const tl::Tensor& values);
+  void assign(Context& context, logic::RelationId relation, const tl::Tensor& given);
   std::int64_t place(const logic::ColumnType& column, const std::string& entity) const;
 
   Value value(logic::Id id) const;

@@ -304,7 +304,7 @@ Value align(Context& context, Args& args) {
 
 const Builtin& logic_call(LogicCall call) {
   constexpr std::string_view kSection = "logic";
-  static const Builtin kRows[] = {
+  static const Builtin rows[] = {
       {"entity", kSection, "(...)", "", declare_entity},
       {"embedding", kSection, "(...)", "", declare_embedding},
       {"embedding", kSection, "(...)", "", grow_embedding},
@@ -324,7 +324,7 @@ const Builtin& logic_call(LogicCall call) {
       {"index", kSection, "(...)", "", place},
       {"equation", kSection, "(...)", "", align},
   };
-  return kRows[static_cast<std::size_t>(call)];
+  return rows[static_cast<std::size_t>(call)];
 }
 
 }  // namespace tl::lang

@@ -96,7 +96,7 @@ class RuleReader {
   // An argument of an atom: its column says what a constant must be.
   Expression argument(const Expr& e, logic::RelationId r, std::size_t at) {
     const ColumnType& column = program_.checked.columns(r)[at];
-    const Expression out = expression(e, &column);
+    Expression out = expression(e, &column);
     if (out.op != LogicOp::Value) return out;
     const logic::Constant value = for_column(program_.checked.symbols()[out.constant], column);
     if (!check_kind(c_, program_.checked.name(r), at, column, value, e.span)) throw Reported();

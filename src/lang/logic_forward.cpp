@@ -97,7 +97,7 @@ class SumMaker {
       letter = fresh();
       domains_[e.variable] = domain;
     }
-    return domains_[e.variable] == domain ? letter : 0;
+    return domains_[e.variable] == domain ? letter : '\0';
   }
 
   const Knowledge& k_;

@@ -35,11 +35,11 @@ struct Fold {
       throw LogicError(LogicError::What::Value, -1, "cannot add up ", kind_name(next), " ",
                        to_text(next));
     }
-    if (count++ == 0) {
-      value = next;
-    } else if (what == Aggregate::Sum || what == Aggregate::Avg) {
+    const bool is_first = count++ == 0;
+    const bool adds = what == Aggregate::Sum || what == Aggregate::Avg;
+    if (!is_first && adds) {
       value = logic::add(value, next);
-    } else if (is_better(what, next)) {
+    } else if (is_first || is_better(what, next)) {
       value = next;
     }
   }

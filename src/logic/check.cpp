@@ -52,10 +52,9 @@ class Checker {
  private:
   void check_arity(const Signature& relation, std::size_t given, std::int64_t literal) const {
     if (given == relation.columns.size()) return;
-    LogicError error(What::Arity, number_, "relation '", relation.name, "' has ",
-                     plural(relation.columns.size(), "argument"), ", got ", given);
-    error.literal = literal;
-    throw error;
+    throw LogicError(What::Arity, number_, "relation '", relation.name, "' has ",
+                     plural(relation.columns.size(), "argument"), ", got ", given)
+        .at(literal);
   }
 
   void check_atom(const Literal& literal, std::size_t at) {
@@ -75,12 +74,9 @@ class Checker {
     auto& [known, where] = types_[e.variable];
     const ColumnType& type = relation.columns[column];
     if (!where.empty() && !go_together(known, type)) {
-      LogicError error(What::Type, number_, "variable '", variables_[e.variable], "' is ",
-                       to_text(known), " in ", where, " and ", to_text(type), " in ",
-                       relation.name);
-      error.variable = variables_[e.variable];
-      error.literal = literal;
-      throw error;
+      throw LogicError(What::Type, number_, "variable '", variables_[e.variable], "' is ",
+                       to_text(known), " in ", where, " and ", to_text(type), " in ", relation.name)
+          .at(literal, variables_[e.variable]);
     }
     const bool says_more = known.kind == ColumnType::Kind::Any ||
                            (known.kind == ColumnType::Kind::Entity && known.entity.empty());
@@ -131,11 +127,9 @@ class Checker {
   void need_bound(const Expression& e, std::string_view where, std::int64_t literal) const {
     for_each_variable(e, [&](std::uint32_t v) {
       if (bound_[v]) return;
-      LogicError error(What::Unsafe, number_, "unsafe rule: no atom of the body gives variable '",
-                       variables_[v], "' ", where, " a value");
-      error.variable = variables_[v];
-      error.literal = literal;
-      throw error;
+      throw LogicError(What::Unsafe, number_, "unsafe rule: no atom of the body gives variable '",
+                       variables_[v], "' ", where, " a value")
+          .at(literal, variables_[v]);
     });
   }
 
@@ -154,10 +148,9 @@ void check_constant(const Symbols& symbols, const Signature& relation, std::size
   const Constant& value = symbols[id];
   const ColumnType& type = relation.columns[column];
   if (holds(type.kind, value)) return;
-  LogicError error(What::Type, number, "argument ", column + 1, " of ", relation.name, " is ",
-                   to_text(type), ", not ", kind_name(value), " ", to_text(value));
-  error.literal = literal;
-  throw error;
+  throw LogicError(What::Type, number, "argument ", column + 1, " of ", relation.name, " is ",
+                   to_text(type), ", not ", kind_name(value), " ", to_text(value))
+      .at(literal);
 }
 
 void check_rule(const Symbols& symbols, const std::vector<Signature>& relations, const Rule& rule,

@@ -26,7 +26,8 @@ struct PlanInput {
   const std::vector<bool>* growing = nullptr;  // relations whose windows matter; none: all whole
   const std::vector<Literal>* body = nullptr;
   std::size_t variables = 0;
-  std::vector<std::uint32_t> given = {};  // variables that have values before
+  // Variables that have values before.
+  std::vector<std::uint32_t> given = {};  // NOLINT(readability-redundant-member-init)
   std::int64_t delta = -1;                // the literal that sees the last round's rows alone
 };
 
@@ -75,9 +76,9 @@ class Plan {
   void add_ready(const PlanInput& input, std::vector<bool>& done, std::vector<bool>& bound);
   bool add_constraint(const Literal& literal, std::vector<bool>& bound);
   bool add_negated(const PlanInput& input, const Literal& literal, const std::vector<bool>& bound);
-  void add_atom(const PlanInput& input, std::size_t literal, std::vector<bool>& bound);
-  static bool visit(Running& run, std::size_t step);
-  static bool visit_rows(Running& run, std::size_t step);
+  void add_atom(const PlanInput& input, std::size_t at, std::vector<bool>& bound);
+  static bool visit(Running& run, std::size_t at);
+  static bool visit_rows(Running& run, std::size_t at);
   static bool matches(Running& run, const Step& step, const Id* row);
   static std::uint64_t key_of(const Running& run, const Step& step);
   static bool is_absent(Running& run, const Step& step);

@@ -80,6 +80,13 @@ bool Rule::aggregates() const noexcept {
                      [](const HeadTerm& t) { return t.aggregate != Aggregate::None; });
 }
 
+LogicError LogicError::at(std::int64_t place, std::string name) const {
+  LogicError out = *this;
+  out.literal = place;
+  out.variable = std::move(name);
+  return out;
+}
+
 std::string LogicError::text() const {
   const std::string whole = what();
   return whole.substr(std::string("logic: ").size());

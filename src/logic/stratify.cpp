@@ -140,11 +140,10 @@ void check_cycles(const Graph& graph, const Components& components,
       for (const Edge& step : way(graph, components, e.to, r)) {
         cycle += join(step.negative ? " <- not " : " <- ", name(step.to));
       }
-      LogicError error(LogicError::What::Unstratified, static_cast<std::int64_t>(e.rule), "'",
+      throw LogicError(LogicError::What::Unstratified, static_cast<std::int64_t>(e.rule), "'",
                        name(r), "' depends on ", aggregates ? "an aggregate" : "the negation",
-                       " of itself: ", cycle);
-      error.literal = e.literal;
-      throw error;
+                       " of itself: ", cycle)
+          .at(e.literal);
     }
   }
 }

@@ -108,6 +108,8 @@ struct LogicError : Error {
   std::int64_t rule;          // by the order in which rules were added; -1: a query or no rule
   std::string variable = {};  // NOLINT(readability-redundant-member-init): unsafe or of two types
   std::int64_t literal = -1;  // in the body; -1: the head
+  // The same with the place.
+  LogicError at(std::int64_t place, std::string name = {}) const;
   // The message without "logic: ".
   std::string text() const;
 };
