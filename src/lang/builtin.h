@@ -81,6 +81,8 @@ class Context {
   virtual Value call(const Value& function, std::span<const Value> arguments) = 0;
   // Throws when the program was interrupted or its steps are used up; long builtins ask.
   virtual void check_interrupt() = 0;
+  // The same for work that goes on by itself, which counts as steps of the program.
+  virtual void count_work() { check_interrupt(); }
 };
 
 // The arguments of one call, by position: defaults filled in, Missing where an optional one was not

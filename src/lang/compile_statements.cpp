@@ -562,8 +562,9 @@ void FunctionCompiler::last_block(const ast::Block& block) {
 }
 
 void FunctionCompiler::last_statement(const Statement& s) {
-  const bool gives_nothing =
-      f_.result.kind == ast::Type::Kind::Void || f_.result.kind == ast::Type::Kind::Any;
+  // A function value, |x| R(x), is asked for what it gives.
+  const bool gives_nothing = f_.result.kind == ast::Type::Kind::Void ||
+                             (f_.result.kind == ast::Type::Kind::Any && outer_ == nullptr);
   if (s.kind == Statement::Kind::Expression && gives_nothing &&
       relation_call(*ast::as<ast::ExpressionStatement>(s).expression) != nullptr) {
     statement(s);  // a fact

@@ -166,6 +166,7 @@ class FunctionCompiler {
     logic::RelationId relation = 0;
     bool is_query = false;
     bool all_open = false;    // every name is a variable
+    bool is_truth = false;    // true or false: names of parameters are entities
     Operand first = 0;        // its number; the values it asks for come after it
     std::uint32_t count = 0;  // of them
   };
@@ -181,7 +182,8 @@ class FunctionCompiler {
   std::optional<SiteInProgress> logic_site(const ast::Name& name,
                                            const std::vector<const ast::Expr*>& arguments,
                                            const std::vector<const ast::Expr*>& where,
-                                           const Span& span, bool is_query, bool all_open = false);
+                                           const Span& span, bool is_query, bool all_open = false,
+                                           bool is_truth = false);
   void check_where(const ast::Expr& e, const std::set<std::string>& names);
   void call_logic(LogicCall call, Operand first, std::uint32_t count, const Span& span, Operand to);
   void call_logic(LogicCall call, const std::vector<Value>& values, const Span& span, Operand to);

@@ -117,7 +117,7 @@ void Knowledge::sync() {
 
 logic::Database& Knowledge::database(Context& context) {
   sync();
-  database_.limits.check_interrupt = [&context] { context.check_interrupt(); };
+  database_.limits.check_interrupt = [&context] { context.count_work(); };
   return database_;
 }
 

@@ -119,9 +119,10 @@ LogicTerm FunctionCompiler::name_term(const ast::NameExpr& e, std::size_t column
   if (program.fixed_type_of(e.name, type) != nullptr && is_text) return term;
   if (site.is_query) {
     const auto& parameters = program.parameters[site.relation];
-    const bool is_parameter =
-        std::any_of(parameters.begin(), parameters.end(),
-                    [&](const std::string& p) { return same_but_for_case(p, e.name); });
+    const bool is_parameter = !site.is_truth && std::any_of(parameters.begin(), parameters.end(),
+                                                            [&](const std::string& p) {
+                                                              return same_but_for_case(p, e.name);
+                                                            });
     const bool is_capital = std::isupper(static_cast<unsigned char>(e.name[0])) != 0;
     if (is_capital || is_parameter || !is_text) {
       term.kind = LogicTerm::Kind::Name;
@@ -200,7 +201,8 @@ LogicTerm FunctionCompiler::condition_term(const Expr& e, SiteInProgress& site) 
 // The number of a site and the values it asks for, in registers one after another.
 std::optional<FunctionCompiler::SiteInProgress> FunctionCompiler::logic_site(
     const ast::Name& name, const std::vector<const Expr*>& arguments,
-    const std::vector<const Expr*>& where, const Span& span, bool is_query, bool all_open) {
+    const std::vector<const Expr*>& where, const Span& span, bool is_query, bool all_open,
+    bool is_truth) {
   const auto relation = find_relation(name.text);
   if (!relation) {
     bad(name.span, join("unknown relation: ", name.text),
@@ -217,6 +219,7 @@ std::optional<FunctionCompiler::SiteInProgress> FunctionCompiler::logic_site(
   site.relation = *relation;
   site.is_query = is_query;
   site.all_open = all_open;
+  site.is_truth = is_truth;
   site.first = temporary();  // the number
   LogicSite made;
   made.relation = *relation;
@@ -287,7 +290,8 @@ void FunctionCompiler::site_call(LogicCall call, const Expr& atom,
     arguments.push_back(a.value.get());
   }
   const ast::Name name{as_name(*e.callee)->name, e.callee->span};
-  if (const auto site = logic_site(name, arguments, where, atom.span, is_query)) {
+  const bool is_truth = call == LogicCall::Holds;
+  if (const auto site = logic_site(name, arguments, where, atom.span, is_query, false, is_truth)) {
     call_logic(call, site->first, site->count + 1, span, to);
   }
 }

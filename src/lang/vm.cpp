@@ -160,13 +160,17 @@ void Vm::check_interrupt() {
   }
 }
 
-void Vm::steps_used() {
+void Vm::count_work() {
   steps_ += kLook;
-  budget_ = kLook;
   check_interrupt();
   if (step_limit != 0 && steps_ >= step_limit) {
     throw RuntimeError(join("Step limit of ", step_limit, " reached"));
   }
+}
+
+void Vm::steps_used() {
+  budget_ = kLook;
+  count_work();
 }
 
 void Vm::push(const Function& function, Value* base, const Value* captured, Operand result,

@@ -73,7 +73,7 @@ void aggregate(Evaluation& evaluation, const Rule& rule, Table& into) {
   Plan plan({evaluation.tables, nullptr, &rule.body, variables, {}, -1});
   plan.refresh();
   std::vector<Id> bindings(variables + 1);
-  plan.run(evaluation.symbols, {}, bindings.data(), sink);
+  plan.run(evaluation.symbols, {}, bindings.data(), sink, evaluation.limits.check_interrupt);
 
   Table groups(rule.head.size());  // aggregated terms are 0 in it
   std::vector<std::vector<Fold>> folds;

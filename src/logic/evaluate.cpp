@@ -9,8 +9,7 @@ namespace tl::logic {
 
 namespace {
 
-constexpr std::size_t kBatch = 256;      // tuples on their way to a table
-constexpr std::size_t kLook = 1U << 16;  // solutions between two looks at interruption
+constexpr std::size_t kBatch = 256;  // tuples on their way to a table
 
 // Turns solutions into tuples of the head. They go to the table in batches, so that the memory
 // where each will be looked for is on its way when it is its turn.
@@ -37,7 +36,6 @@ class HeadSink : public Plan::Sink {
     std::size_t added = 0;
     for (std::size_t i = 0; i < waiting_; ++i) added += into_.insert(batch_.data() + i * width);
     evaluation_.derived += added;
-    seen_ += waiting_;
     waiting_ = 0;
     batch_.clear();
     check();
@@ -52,9 +50,6 @@ class HeadSink : public Plan::Sink {
                        evaluation_.name(rule_.relation),
                        "'; do its rules make new numbers for ever?");
     }
-    if (seen_ < kLook) return;
-    seen_ = 0;
-    if (limits.check_interrupt) limits.check_interrupt();
   }
   std::int64_t number() const {
     const auto& rules = evaluation_.rules;
@@ -68,7 +63,6 @@ class HeadSink : public Plan::Sink {
   std::size_t most_;
   std::vector<Id> batch_;
   std::size_t waiting_ = 0;
-  std::size_t seen_ = 0;
 };
 
 // A rule of the stratum as a plan: once for each atom that may have new tuples.
@@ -160,7 +154,7 @@ class StratumRun {
       plan.refresh();
       HeadSink sink(e_, rule, *e_.tables[rule.relation], most_);
       std::vector<Id> bindings(rule.variables.size() + 1);
-      plan.run(e_.symbols, windows_, bindings.data(), sink);
+      plan.run(e_.symbols, windows_, bindings.data(), sink, e_.limits.check_interrupt);
       sink.flush();
     });
   }
@@ -175,7 +169,7 @@ class StratumRun {
       any |= window.old < window.end;
       e_.tables[r]->mark(e_.round);
     }
-    if (e_.limits.check_interrupt) e_.limits.check_interrupt();
+    if (e_.round % 256 == 0 && e_.limits.check_interrupt) e_.limits.check_interrupt();
     return any;
   }
 
@@ -198,7 +192,7 @@ void evaluate_once(Evaluation& evaluation, const Rule& rule, Table& into) {
   plan.refresh();
   HeadSink sink(evaluation, rule, into, evaluation.limits.derived);
   std::vector<Id> bindings(rule.variables.size() + 1);
-  plan.run(evaluation.symbols, {}, bindings.data(), sink);
+  plan.run(evaluation.symbols, {}, bindings.data(), sink, evaluation.limits.check_interrupt);
   sink.flush();
 }
 

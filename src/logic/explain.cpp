@@ -180,7 +180,7 @@ class Prover {
     Plan plan(input);
     plan.refresh();
     ProofSink sink(state_.symbols, rule, goal.tuple, aggregates ? kMostSolutions : 1);
-    plan.run(state_.symbols, windows, bindings.data(), sink);
+    plan.run(state_.symbols, windows, bindings.data(), sink, {});
     if (sink.found.empty()) return false;
     std::vector<std::size_t> because;
     for (const std::vector<Id>& solution : sink.found) {

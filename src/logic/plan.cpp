@@ -11,7 +11,8 @@ namespace {
 
 using Op = Expression::Op;
 
-constexpr std::size_t kMostKey = 64;  // columns of an index
+constexpr std::size_t kMostKey = 64;       // columns of an index
+constexpr std::uint64_t kLook = 1U << 16;  // rows between two looks at interruption
 
 bool all_bound(const Expression& e, const std::vector<bool>& bound) {
   bool all = true;
@@ -37,6 +38,12 @@ struct Plan::Running {
   std::span<const Window> windows;
   Id* bindings;
   Sink& sink;
+  const std::function<void()>& check_interrupt;
+  std::uint64_t visited = 0;  // rows
+
+  void count() {
+    if ((++visited & (kLook - 1)) == 0 && check_interrupt) check_interrupt();
+  }
 };
 
 // Greedy: what is ready is tested at once, and the next atom is the one with the most columns that
@@ -179,8 +186,9 @@ void Plan::refresh() {
   }
 }
 
-bool Plan::run(Symbols& symbols, std::span<const Window> windows, Id* bindings, Sink& sink) const {
-  Running running{*this, symbols, windows, bindings, sink};
+bool Plan::run(Symbols& symbols, std::span<const Window> windows, Id* bindings, Sink& sink,
+               const std::function<void()>& check_interrupt) const {
+  Running running{*this, symbols, windows, bindings, sink, check_interrupt};
   return visit(running, 0);
 }
 
@@ -247,12 +255,14 @@ bool Plan::visit_rows(Running& run, std::size_t at) {
   }
   if (step.kind == Step::Kind::Scan) {
     for (std::size_t row = low; row < high; ++row) {
+      run.count();
       if (matches(run, step, step.table->row(row)) && !visit(run, at + 1)) return false;
     }
     return true;
   }
   for (std::uint32_t row = step.index->first(key_of(run, step)); row != kNoRow;
        row = step.index->next(row)) {
+    run.count();
     if (row >= high) break;
     if (row < low) continue;
     if (matches(run, step, step.table->row(row)) && !visit(run, at + 1)) return false;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -44,7 +45,8 @@ class Plan {
   };
   // `bindings` has room for all variables, those given set. `windows` are by relation and needed
   // for growing ones alone. False when the sink had enough.
-  bool run(Symbols& symbols, std::span<const Window> windows, Id* bindings, Sink& sink) const;
+  bool run(Symbols& symbols, std::span<const Window> windows, Id* bindings, Sink& sink,
+           const std::function<void()>& check_interrupt) const;
 
  private:
   struct Value {  // of a constant or a variable
