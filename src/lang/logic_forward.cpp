@@ -122,7 +122,7 @@ class Forward {
     start();
     double before = total();
     for (int round = 0; round < kMostRounds; ++round) {
-      context_.check_interrupt();
+      context_.count_work();
       apply(true);
       const double now = total();
       if (now == before) return tensors_.at(wanted);
@@ -135,7 +135,7 @@ class Forward {
   tl::Tensor rounds(RelationId wanted, std::int64_t count) {
     start();
     for (std::int64_t round = 0; round < count; ++round) {
-      context_.check_interrupt();
+      context_.count_work();
       apply(false);
     }
     return tensors_.at(wanted);

@@ -75,7 +75,7 @@ Value call_entity_onehot(Context& context, Args& args) {
 Value call_rule_tensor(Context& context, Args& args) {
   const logic::RelationId of = relation(context, args, 0);
   if (!args.has(1)) return forward_tensor(context, of);
-  if (args.integer(1) < 0) args.bad_value(1, "rounds of at least 0");
+  if (args.integer(1) < 0 || args.integer(1) > 100'000) args.bad_value(1, "0 to 100000 rounds");
   return forward_tensor(context, of, args.integer(1));
 }
 
