@@ -8,10 +8,10 @@ target_sources(tallow INTERFACE FILE_SET HEADERS
   BASE_DIRS ${PROJECT_SOURCE_DIR}/include
   FILES     ${PROJECT_SOURCE_DIR}/include/tl/tl.h)
 target_link_libraries(tallow INTERFACE tl::base tl::runtime tl::kernels tl::tensor tl::ops tl::quant tl::grad
-  tl::model tl::lang)
+  tl::model tl::logic tl::lang)
 
 set(tl_package_targets tl_strict tl_base tl_runtime tl_kernels tl_tensor tl_ops tl_quant tl_grad
-  tl_model tl_lang)
+  tl_model tl_logic tl_lang)
 foreach(target IN LISTS tl_package_targets)
   string(REPLACE "tl_" "" short_name ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${short_name})

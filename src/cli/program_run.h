@@ -18,6 +18,7 @@ struct ProgramOptions {
   std::uint64_t step_limit = 0;
   bool memory_check = false;
   bool no_files = false;
+  bool no_notes = false;  // nothing about facts, entities and files that were loaded
 };
 
 void add_program_options(CLI::App& command, const std::shared_ptr<ProgramOptions>& options);

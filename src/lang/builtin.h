@@ -38,6 +38,7 @@ RuntimeError invalid_operation(const Parts&... parts) {
 
 struct TensorCache;  // lang/builtins/rope_tables.h
 class Learning;      // lang/training.h
+class Knowledge;     // lang/knowledge.h
 
 // Where new tensors go. It is opened when it is first asked for: a driver takes its time, and many
 // programs need none.
@@ -70,20 +71,23 @@ class Context {
   LazyDevice device;
   std::ostream* out = nullptr;
   std::istream* in = nullptr;
-  std::vector<std::string> arguments;  // of the program
-  bool allow_files = true;             // may builtins that take a path be called?
-  std::ostream* perf = nullptr;        // a line for every builtin and how long it took
-  std::ostream* shares = nullptr;      // a line when a variable comes to share a tensor
-  bool training = false;               // inside `learn`
-  double dropout = kDropout;           // what dropout() takes where it is not told
-  bool verbose = true;                 // lines such as "Loaded model from: ..."
-  std::shared_ptr<TensorCache> cache;  // tables that builtins keep; gone with the context
-  std::shared_ptr<Learning> learning;  // the program's parameters; a running program has it
+  std::vector<std::string> arguments;    // of the program
+  bool allow_files = true;               // may builtins that take a path be called?
+  std::ostream* perf = nullptr;          // a line for every builtin and how long it took
+  std::ostream* shares = nullptr;        // a line when a variable comes to share a tensor
+  bool training = false;                 // inside `learn`
+  double dropout = kDropout;             // what dropout() takes where it is not told
+  bool verbose = true;                   // lines such as "Loaded model from: ..."
+  std::shared_ptr<TensorCache> cache;    // tables that builtins keep; gone with the context
+  std::shared_ptr<Learning> learning;    // the program's parameters; a running program has it
+  std::shared_ptr<Knowledge> knowledge;  // relations and facts; none outside a program
 
   // Calls a function value; throws what it throws.
   virtual Value call(const Value& function, std::span<const Value> arguments) = 0;
   // Throws when the program was interrupted or its steps are used up; long builtins ask.
   virtual void check_interrupt() = 0;
+  // The same for work that goes on by itself, which counts as steps of the program.
+  virtual void count_work() { check_interrupt(); }
 };
 
 // The arguments of one call, by position: defaults filled in, Missing where an optional one was not
@@ -189,6 +193,7 @@ BuiltinRows utility_builtins();      // 5.9
 BuiltinRows knowledge_builtins();    // 5.10
 BuiltinRows graph_builtins();        // 5.11
 BuiltinRows candle_builtins();       // 5.12
+BuiltinRows logic_builtins();        // relations, entities, proofs
 std::vector<Builtin> op_builtins();  // the op table's
 
 // Methods that change the list or map they are called on: xs.append(x), m.remove(k). `target` is

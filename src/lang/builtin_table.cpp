@@ -90,7 +90,8 @@ BuiltinTable::BuiltinTable() {
        {creation_builtins(), shape_builtins(), math_builtins(), network_builtins(),
         dtype_builtins(), sampling_builtins(), model_builtins(), tokenizer_builtins(),
         container_builtins(), text_builtins(), file_builtins(), learning_builtins(),
-        knowledge_builtins(), graph_builtins(), utility_builtins(), candle_builtins()}) {
+        knowledge_builtins(), graph_builtins(), utility_builtins(), candle_builtins(),
+        logic_builtins()}) {
     for (const Builtin& row : rows) add(row);
   }
   for (const Builtin& row : op_builtins()) add(row);

@@ -5,6 +5,7 @@
 #include "base/nearest.h"
 #include "lang/ast_walk.h"
 #include "lang/compiler.h"
+#include "lang/logic_compile.h"
 #include "lang/types.h"
 
 namespace tl::lang {
@@ -68,6 +69,10 @@ TypeInfo Compilation::type(const ast::Type& type, const std::vector<ast::Name>& 
       const bool is_host = std::find(hosts.begin(), hosts.end(), type.name) != hosts.end();
       if (is_param || type.name == "any") {
         info.kind = ast::Type::Kind::Any;
+      } else if (entity_names.contains(type.name) ||
+                 world.logic->type(type.name) != nullptr) {  // an entity is its name
+        info.kind = ast::Type::Kind::Scalar;
+        info.scalar = Kind::String;
       } else if (!is_host && !world.structs.contains(type.name)) {
         std::vector<std::string_view> known = {"int", "float", "bool", "string", "Tensor", "any"};
         known.insert(known.end(), hosts.begin(), hosts.end());
@@ -144,7 +149,11 @@ void FunctionCompiler::compile_declarations(
   open_scope(true);
   for (const ast::Declaration* d : declarations) {
     const std::uint32_t before = mark();
-    if (d->kind == ast::Declaration::Kind::Tensor) {
+    if (d->kind == ast::Declaration::Kind::Entity) {
+      declare_entities(ast::as<ast::EntityDeclaration>(*d));
+    } else if (d->kind == ast::Declaration::Kind::Embedding) {
+      declare_embedding(ast::as<ast::EmbeddingDeclaration>(*d));
+    } else if (d->kind == ast::Declaration::Kind::Tensor) {
       const auto& t = ast::as<ast::TensorDeclaration>(*d);
       declare_tensor(t.name, *t.type, t.value.get(), t.span);
     } else {
@@ -218,7 +227,9 @@ class ProgramCompiler {
 
   CompiledProgram compile(std::span<const ast::Program* const> programs) {
     for (const ast::Program* p : programs) declare_structs(*p);
+    for (const ast::Program* p : programs) declare_entity_types(*p);
     for (const ast::Program* p : programs) declare_functions(*p);
+    declare_logic(c_, programs);
     for (const ast::Program* p : programs) declare_values(*p);
     find_changing_methods();
     const ast::Program& last = *programs.back();
@@ -232,6 +243,9 @@ class ProgramCompiler {
     out.declarations = declarations;
     for (const Pending& p : pending_) {
       FunctionCompiler(c_, *p.function).compile_body(*p.body, p.type_params);
+    }
+    for (const auto& [function, equations] : equations_) {
+      FunctionCompiler(c_, *function).compile_equations(equations);
     }
     if (last.main) out.main = block("main", *last.main, c_.options.at_prompt);
     for (const ast::NamedBlock& t : last.tests) {
@@ -283,6 +297,15 @@ class ProgramCompiler {
         type.frozen.push_back(field.type->frozen);
       }
       params_of_[s.name.text] = &s.type_params;
+    }
+  }
+
+  // Their names alone: parameters of functions may be of them.
+  void declare_entity_types(const ast::Program& p) {
+    for (const ast::DeclarationPtr& d : p.declarations) {
+      if (d->kind == ast::Declaration::Kind::Entity) {
+        c_.entity_names.insert(ast::as<ast::EntityDeclaration>(*d).name.text);
+      }
     }
   }
 
@@ -374,16 +397,61 @@ class ProgramCompiler {
           c_.world.constants.insert(ast::as<ast::ConstDeclaration>(*d).name.text);
           break;
         case ast::Declaration::Kind::Entity:
-        case ast::Declaration::Kind::Relation:
-        case ast::Declaration::Kind::Rule:
+          values_.push_back(d.get());
+          break;
         case ast::Declaration::Kind::Embedding:
-          c_.error(d->span, "Not yet implemented: entities, relations, rules and embeddings");
+          declare_value(ast::as<ast::EmbeddingDeclaration>(*d).name, *d);
+          break;
+        case ast::Declaration::Kind::Rule:
+          declare_equation(ast::as<ast::RuleDeclaration>(*d));
           break;
         default:
           break;
       }
     }
   }
+  // Y[i] ~ e at the top: a function without parameters that is called wherever Y is read.
+  void declare_equation(const ast::RuleDeclaration& d) {
+    if (d.head) return;
+    if (!is_equation_head(*d.left)) {
+      c_.error(d.left->span, "the left side of a tensor equation is a name with its indices",
+               "as in: Y[i, k] ~ W[i, j] * X[j, k]");
+      return;
+    }
+    const auto& index = ast::as<ast::IndexExpr>(*d.left);
+    const std::string& name = ast::as<ast::NameExpr>(*index.base).name;
+    if (c_.world.top_level.contains(name) || c_.world.logic->relations.contains(name)) {
+      c_.error(index.base->span, join("'", name, "' is already defined"));
+      return;
+    }
+    if (mentions(*d.right, name)) {
+      c_.error(d.right->span, join("'", name, "' is defined by itself"),
+               "compute it step by step in a loop");
+      return;
+    }
+    Function*& function = equation_functions_[name];
+    if (function == nullptr) {
+      function = c_.new_function(name, d.span);
+      c_.world.equations[name] = function;
+    }
+    for (auto& [known, equations] : equations_) {
+      if (known == function) {
+        equations.push_back(&d);
+        return;
+      }
+    }
+    equations_.push_back({function, {&d}});
+  }
+
+  static bool mentions(const ast::Expr& e, const std::string& name) {
+    if (e.kind == ast::Expr::Kind::Name) return ast::as<ast::NameExpr>(e).name == name;
+    bool found = false;
+    for_each_part(
+        e, [&](const ast::Expr& part) { found |= mentions(part, name); },
+        [](const ast::Statement&) {});
+    return found;
+  }
+
   void declare_value(const ast::Name& name, const ast::Declaration& d) {
     if (c_.world.top_level.contains(name.text) && !c_.options.at_prompt) {
       c_.error(name.span, join("'", name.text, "' is already defined"));
@@ -437,6 +505,8 @@ class ProgramCompiler {
   std::vector<Method> methods_;
   std::vector<const ast::Declaration*> values_;
   std::map<std::string, const std::vector<ast::Name>*> params_of_;
+  std::map<std::string, Function*> equation_functions_;
+  std::vector<std::pair<Function*, std::vector<const ast::RuleDeclaration*>>> equations_;
 };
 
 }  // namespace

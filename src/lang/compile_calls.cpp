@@ -101,7 +101,8 @@ void FunctionCompiler::call_builtin(const Builtin& builtin,
   for (std::size_t i = 0; i < ordered.size(); ++i) temporary();
   for (const ast::Argument& a : arguments) {
     const auto at = std::find(ordered.begin(), ordered.end(), a.value.get()) - ordered.begin();
-    into(*a.value, static_cast<Operand>(first + at));
+    const auto to_place = static_cast<Operand>(first + at);
+    if (!logic_argument(builtin, *a.value, to_place)) into(*a.value, to_place);
   }
   for (std::size_t i = 0; i < ordered.size(); ++i) {
     if (ordered[i] != nullptr) continue;
@@ -152,6 +153,7 @@ void FunctionCompiler::call(const ast::CallExpr& e, Operand to) {
     call_value(callee, e.arguments, e.span, to);
     return;
   }
+  if (logic_expression(e, to)) return;
   if (name == "learnable" && e.arguments.size() == 1 && !e.arguments[0].name) {
     const std::string called = std::exchange(naming_, {});
     const Operand value = expression(*e.arguments[0].value);
@@ -171,6 +173,7 @@ void FunctionCompiler::call(const ast::CallExpr& e, Operand to) {
   std::vector<std::string_view> known;
   for (const auto& [other, f] : c_.world.functions) known.push_back(other);
   for (const Builtin* builtin : BuiltinTable::instance().all()) known.push_back(builtin->name);
+  for (const auto& [relation, id] : c_.world.logic->relations) known.push_back(relation);
   std::string hint = suggestion(name, known);
   if (hint.empty() && c_.world.structs.contains(name)) {
     hint = join("'", name, "' is a struct; write ", name, " { ... } to make one");

@@ -254,6 +254,7 @@ void FunctionCompiler::name_value(const ast::NameExpr& e, Operand to) {
     emit(Op::Move, e.span, to, constant(make<FunctionObject>(f->second, std::vector<Value>{})));
     return;
   }
+  if (logic_name(e, to)) return;
   if (const Builtin* builtin = BuiltinTable::instance().find(e.name)) {
     emit(Op::Move, e.span, to, constant(make<FunctionObject>(builtin)));
     return;
@@ -520,6 +521,7 @@ void FunctionCompiler::index(const ast::IndexExpr& e, Operand to) {
     emit(Op::Inverse, e.span, to, list);
     return;
   }
+  if (logic_index(e, to)) return;
   if (e.items.size() == 1 && !e.items[0].is_slice) {
     const Operand base = left_of(*e.base, *e.items[0].index);
     const Operand at = expression(*e.items[0].index);

@@ -33,6 +33,10 @@ void FunctionCompiler::statement(const Statement& s) {
       assign(ast::as<ast::AssignStatement>(s));
       break;
     case Statement::Kind::Expression: {
+      if (const auto* call = relation_call(*ast::as<ast::ExpressionStatement>(s).expression)) {
+        fact(*call);
+        break;
+      }
       const Operand result = temporary();
       into(*ast::as<ast::ExpressionStatement>(s).expression, result);
       emit(Op::Clear, s.span, result, 1);
@@ -66,17 +70,17 @@ void FunctionCompiler::statement(const Statement& s) {
     case Statement::Kind::Python:
       c_.error(s.span, "Python is not supported");
       break;
-    case Statement::Kind::Equation: {
-      const auto& e = ast::as<ast::EquationStatement>(s);
-      const Operand left = own(*e.left);
-      const Operand right = own(*e.right);
-      emit(Op::Clear, s.span, right, static_cast<Operand>(right - left + 1));
+    case Statement::Kind::Equation:
+      equation(ast::as<ast::EquationStatement>(s));
       break;
-    }
     case Statement::Kind::With:
+      with(ast::as<ast::WithStatement>(s));
+      break;
     case Statement::Kind::Query:
+      query(ast::as<ast::QueryStatement>(s).query, LogicCall::Query, {});
+      break;
     case Statement::Kind::Infer:
-      c_.error(s.span, "Not yet implemented: relations, queries and inference");
+      infer(ast::as<ast::InferStatement>(s));
       break;
     case Statement::Kind::Learn:
       learn(ast::as<ast::LearnStatement>(s));
@@ -232,6 +236,7 @@ void FunctionCompiler::assign_name(const ast::NameExpr& target, const ast::Assig
     bad(target.span, join("'", target.name, "' is a constant and cannot be assigned"));
     return;
   }
+  if (logic_assign(target, s)) return;
   std::optional<Operand> to = find_local(target.name);
   if (!to) {
     if (outer_ != nullptr && find_variable(target.name, target.span) &&
@@ -573,6 +578,15 @@ void FunctionCompiler::last_block(const ast::Block& block) {
 }
 
 void FunctionCompiler::last_statement(const Statement& s) {
+  // A function value, |x| R(x), is asked for what it gives.
+  const bool gives_nothing = f_.result.kind == ast::Type::Kind::Void ||
+                             (f_.result.kind == ast::Type::Kind::Any && outer_ == nullptr);
+  if (s.kind == Statement::Kind::Expression && gives_nothing &&
+      relation_call(*ast::as<ast::ExpressionStatement>(s).expression) != nullptr) {
+    statement(s);  // a fact
+    emit(Op::ReturnVoid, s.span);
+    return;
+  }
   if (s.kind == Statement::Kind::Expression) {
     const Operand value = own(*ast::as<ast::ExpressionStatement>(s).expression);
     emit(Op::Return, s.span, value);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "lang/bytecode.h"
 #include "lang/compile.h"
 #include "lang/diagnostic.h"
+#include "lang/logic_calls.h"
 #include "lang/world.h"
 
 namespace tl::lang {
@@ -20,6 +22,9 @@ struct Compilation {
   World& world;
   std::vector<Diagnostic>& diagnostics;
   CompileOptions options;
+  // Types that are about to be declared.
+  std::set<std::string, std::less<>> entity_names =
+      {};  // NOLINT(readability-redundant-member-init)
 
   void error(const Span& span, std::string message, std::string hint = {});
   void warning(const Span& span, std::string message, std::string hint = {});
@@ -39,6 +44,7 @@ class FunctionCompiler {
   // returned.
   void compile_global_block(const ast::Block& block, bool gives_value);
   void compile_declarations(const std::vector<const ast::Declaration*>& declarations);
+  void compile_equations(const std::vector<const ast::RuleDeclaration*>& equations);
 
  private:
   struct Variable {
@@ -166,6 +172,49 @@ class FunctionCompiler {
   std::uint32_t path(const std::vector<const ast::Expr*>& way);  // evaluates the indices
   const StructType* find_struct(std::string_view name) const;
 
+  // ---- logic: logic_statements.cpp, logic_equation.cpp
+  struct SiteInProgress {
+    logic::RelationId relation = 0;
+    bool is_query = false;
+    bool all_open = false;    // every name is a variable
+    bool is_truth = false;    // true or false: names of parameters are entities
+    Operand first = 0;        // its number; the values it asks for come after it
+    std::uint32_t count = 0;  // of them
+  };
+  std::optional<logic::RelationId> find_relation(const std::string& name);
+  const ast::CallExpr* relation_call(const ast::Expr& e);
+  bool is_program_name(const std::string& name);
+  bool has_meaning(const std::string& name);
+  bool has_query_name(const ast::Expr& e);
+  LogicTerm value_term(const ast::Expr& e, SiteInProgress& site);
+  LogicTerm name_term(const ast::NameExpr& e, std::size_t column, SiteInProgress& site);
+  LogicTerm argument_term(const ast::Expr& e, std::size_t column, SiteInProgress& site);
+  LogicTerm condition_term(const ast::Expr& e, SiteInProgress& site);
+  std::optional<SiteInProgress> logic_site(const ast::Name& name,
+                                           const std::vector<const ast::Expr*>& arguments,
+                                           const std::vector<const ast::Expr*>& where,
+                                           const Span& span, bool is_query, bool all_open = false,
+                                           bool is_truth = false);
+  void check_where(const ast::Expr& e, const std::set<std::string>& names);
+  void call_logic(LogicCall call, Operand first, std::uint32_t count, const Span& span, Operand to);
+  void call_logic(LogicCall call, const std::vector<Value>& values, const Span& span, Operand to);
+  void site_call(LogicCall call, const ast::Expr& atom, const std::vector<const ast::Expr*>& where,
+                 bool is_query, const Span& span, Operand to);
+  void fact(const ast::CallExpr& e);
+  void query(const ast::Query& q, LogicCall call, std::optional<ast::InferMethod> method);
+  void infer(const ast::InferStatement& s);
+  void with(const ast::WithStatement& s);
+  bool logic_expression(const ast::CallExpr& e, Operand to);
+  bool logic_argument(const Builtin& builtin, const ast::Expr& e, Operand to);
+  bool logic_name(const ast::NameExpr& e, Operand to);
+  bool logic_index(const ast::IndexExpr& e, Operand to);
+  bool logic_assign(const ast::NameExpr& target, const ast::AssignStatement& s);
+  void declare_entities(const ast::EntityDeclaration& d);
+  void declare_embedding(const ast::EmbeddingDeclaration& d);
+  void equation(const ast::EquationStatement& s);
+  void equation_value(const ast::Expr& left, const ast::Expr& right, Operand to);
+  friend class EquationCompiler;
+
   Compilation& c_;
   Function& f_;
   FunctionCompiler* outer_;
@@ -179,6 +228,9 @@ class FunctionCompiler {
   std::size_t loops_around_learn_ = 0;
   std::string naming_;  // the variable that the expression at hand is for
 };
+
+// Y[i, j]: the left side of a tensor equation?
+bool is_equation_head(const ast::Expr& e);
 
 // May evaluating it change a variable?
 bool has_effects(const ast::Expr& e);

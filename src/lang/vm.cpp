@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "lang/knowledge.h"
 #include "lang/types.h"
 
 namespace tl::lang {
@@ -74,6 +75,7 @@ Vm::Vm(World& world)
       globals_(new_stack(kMaxPlaces + 1)),
       budget_(kLook) {
   learning = std::make_shared<Learning>();
+  knowledge = std::make_shared<Knowledge>(world.logic);
 }
 
 Vm::~Vm() { forget_globals(); }
@@ -100,6 +102,7 @@ void Vm::clear_globals() {
     throw;
   }
   running = before;
+  knowledge->reset();
 }
 
 void Vm::forget_globals() noexcept {
@@ -168,13 +171,17 @@ void Vm::check_interrupt() {
   }
 }
 
-void Vm::steps_used() {
+void Vm::count_work() {
   steps_ += kLook;
-  budget_ = kLook;
   check_interrupt();
   if (step_limit != 0 && steps_ >= step_limit) {
     throw RuntimeError(join("Step limit of ", step_limit, " reached"));
   }
+}
+
+void Vm::steps_used() {
+  budget_ = kLook;
+  count_work();
 }
 
 void Vm::push(const Function& function, Value* base, const Value* captured, Operand result,

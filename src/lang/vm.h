@@ -35,6 +35,7 @@ class Vm final : public Context {
   Value run(const Function& function);
   Value call(const Value& function, std::span<const Value> given) override;
   void check_interrupt() override;
+  void count_work() override;
 
   // Waits for the device, so that what went wrong there is told. `block` is what has run.
   void synchronize(const Function& block);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lang/bytecode.h"
+#include "lang/logic_program.h"
 #include "lang/source.h"
 
 namespace tl::lang {
@@ -25,6 +26,9 @@ struct World {
   bool differentiates = false;  // does the program ask for gradients outside learn?
   // Names of methods that change their receiver, of whatever struct.
   std::set<std::string, std::less<>> changing_methods;
+  std::shared_ptr<LogicProgram> logic = new_logic_program();
+  // Names that tensor equations define, and what computes them.
+  std::map<std::string, const Function*, std::less<>> equations;
   std::vector<std::unique_ptr<Function>> owned;
 
   std::uint32_t global(const std::string& name) {

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-PAGES = ["README.md", "docs/language.md", "docs/learning.md"]
+PAGES = ["README.md", "docs/language.md", "docs/learning.md", "docs/logic.md"]
 MODEL = "../shared/data/gguf/tiny-llama-q4_k_m.gguf"
 DECLARATION = re.compile(r"^(fn|struct|impl|const|import|tensor|main|test|bench)\b")
 WORDS = {"check", "fails", "model"}

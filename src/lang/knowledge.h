@@ -1,0 +1,104 @@
+// What a running program knows: entities, facts and what follows from them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lang/builtin.h"
+#include "lang/logic_program.h"
+#include "tl/logic/database.h"
+
+namespace tl::lang {
+
+// Names in the order in which they came; their places are the indices of tensors.
+class EntitySet {
+ public:
+  bool add(const std::string& name);                // false when it was there
+  std::int64_t place(std::string_view name) const;  // -1: not there
+  const std::vector<std::string>& names() const noexcept { return names_; }
+  std::size_t size() const noexcept { return names_.size(); }
+
+ private:
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, std::int64_t> places_;
+};
+
+class Knowledge {
+ public:
+  explicit Knowledge(std::shared_ptr<const LogicProgram> program) : program_(std::move(program)) {}
+
+  // The database, with all relations and rules that are declared by now.
+  logic::Database& database(Context& context);
+  const LogicProgram& program() const noexcept { return *program_; }
+  void reset();  // to what is declared, without facts
+
+  // ---- entities
+  const EntitySet* entities(std::string_view type) const;  // nullptr: no such type
+  const EntitySet& all_entities() const noexcept { return all_; }
+  // Those that may stand in a column; nullptr for one that holds none.
+  const EntitySet* domain(const logic::ColumnType& column) const;
+  void register_type(const std::string& name);
+
+  // ---- facts and queries of statements; `values` are what the site's terms ask for
+  bool add_fact(Context& context, const LogicSite& site, std::span<const Value> values);
+  bool remove_fact(Context& context, const LogicSite& site, std::span<const Value> values);
+  logic::Answers ask(Context& context, const LogicSite& site, std::span<const Value> values,
+                     bool on_demand);
+  // Every name of the query is a variable.
+  logic::Answers ask_open(Context& context, const LogicSite& site, std::span<const Value> values);
+  std::string explain(Context& context, const LogicSite& site, std::span<const Value> values);
+  std::size_t load_facts(Context& context, logic::RelationId relation, const std::string& path,
+                         bool header, char separator);
+
+  // ---- relations as tensors
+  Shape shape(logic::RelationId relation) const;  // throws for one that is no tensor
+  tl::Tensor tensor(Context& context, logic::RelationId relation);
+  tl::Tensor facts_tensor(Context& context, logic::RelationId relation);  // without what follows
+  // The facts become the tuples whose elements are greater than 0.
+  void assign(Context& context, logic::RelationId relation, const tl::Tensor& given);
+  std::int64_t place(const logic::ColumnType& column, const std::string& entity) const;
+
+  Value value(logic::Id id) const;
+
+ private:
+  class QueryMaker;
+  void sync();
+  void add_entity(const logic::ColumnType& column, const std::string& name);
+  std::vector<logic::Id> tuple(const LogicSite& site, std::span<const Value> values);
+  logic::Query query(const LogicSite& site, std::span<const Value> values, bool open);
+  tl::Tensor tensor_of(Context& context, logic::RelationId relation, const logic::Table& tuples);
+
+  std::shared_ptr<const LogicProgram> program_;
+  logic::Database database_;
+  std::size_t rules_ = 0;
+  std::unordered_map<std::string, EntitySet> types_;
+  std::unordered_map<std::string, bool> fixed_;
+  EntitySet all_;
+};
+
+Knowledge& knowledge_of(Context& context);
+// Runs it and gives errors of the logic engine the language's form.
+template <class F>
+auto with_logic_errors(F&& f) {
+  try {
+    return f();
+  } catch (const logic::LogicError& e) {
+    throw RuntimeError(e.text());
+  } catch (const Error& e) {
+    if (e.kind != ErrorKind::BadFile) throw;
+    const std::string_view whole = e.what();
+    throw RuntimeError(std::string(whole.substr(std::string_view("logic: ").size())));
+  }
+}
+
+logic::Constant constant_of(const Value& value);  // throws a type error for what cannot be one
+Value value_of(const logic::Constant& constant);
+
+// ---- what statements print (docs/logic.md)
+void print_solutions(Context& context, const logic::Answers& answers);
+
+}  // namespace tl::lang

@@ -1,0 +1,80 @@
+// What a program declares of logic: entity types, relations and rules, and what its statements ask.
+// Made by the compiler; lang/knowledge.h has what is known while it runs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lang/ast.h"
+#include "lang/source.h"
+#include "tl/logic/database.h"
+
+namespace tl::lang {
+
+struct EntityType {
+  std::string name;
+  bool fixed = false;  // else it is filled by facts
+  std::vector<std::string> members;
+
+  bool has(std::string_view entity) const;
+};
+
+// A part of a fact or a query as it is written. Values of the program's variables and expressions
+// are handed over when it runs, by number.
+struct LogicTerm {
+  enum class Kind : std::uint8_t {
+    Constant,
+    Value,      // number `slot` of what is handed over
+    Name,       // a variable of the query, unless an entity of that name is known by then
+    Any,        // _
+    Operation,  // op over parts
+  } kind = Kind::Any;
+  logic::Constant constant;
+  std::uint32_t slot = 0;
+  std::string name;
+  logic::Expression::Op op = logic::Expression::Op::Any;
+  std::vector<LogicTerm> parts;
+};
+
+struct LogicSite {
+  logic::RelationId relation = 0;
+  std::vector<LogicTerm> arguments;
+  std::vector<LogicTerm> where;
+  std::string text;  // R(alice, X)
+};
+
+struct EmbeddingInfo {
+  std::string name;
+  bool of_relations = false;
+  bool grows = false;  // with the entities of a type, or of all types
+  std::string type;    // of entities; empty: listed, or all
+  std::vector<std::string> members;
+  std::int64_t dimension = 0;
+  ast::Init init = ast::Init::Random;
+};
+
+struct LogicProgram {
+  logic::Database checked;  // with the relations and rules; it has no facts
+  std::map<std::string, EntityType, std::less<>> entity_types;
+  std::vector<std::string> type_order;  // of entity types
+  std::map<std::string, logic::RelationId, std::less<>> relations;
+  std::vector<std::vector<std::string>> parameters;  // names, by relation
+  std::vector<LogicSite> sites;
+  std::map<std::string, EmbeddingInfo, std::less<>> embeddings;
+
+  const EntityType* type(std::string_view name) const;
+  // The fixed type that has it, of those that may stand in the column.
+  const EntityType* fixed_type_of(std::string_view entity, const logic::ColumnType& column) const;
+  bool is_fixed_entity(std::string_view name) const;
+};
+
+std::shared_ptr<LogicProgram> new_logic_program();
+
+// The value as the column has it: an integer becomes a float where floats are wanted.
+logic::Constant for_column(const logic::Constant& constant, const logic::ColumnType& column);
+
+}  // namespace tl::lang
