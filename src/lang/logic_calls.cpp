@@ -7,6 +7,7 @@
 #include "lang/builtins/library.h"
 #include "lang/knowledge.h"
 #include "lang/logic_forward.h"
+#include "lang/training.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/create.h"
 #include "tl/ops/join.h"
@@ -95,7 +96,12 @@ Value grow_embedding(Context& context, Args& args) {
   const auto wanted = static_cast<std::int64_t>(rows_of(context, e).size());
   const std::int64_t rows = matrix.shape()[0];
   if (wanted <= rows) return args[1];
-  return cat({matrix, to(initial(context, e, wanted - rows), matrix.device())}, 0);
+  const NoHistory none;
+  const tl::Tensor more = to(initial(context, e, wanted - rows), matrix.device());
+  Value grown = cat({matrix, more}, 0);
+  if (!args[1].as<TensorObject>().is_parameter) return grown;
+  Learning::assign(context, args[1], grown);
+  return args[1];
 }
 
 // ---- facts and queries

@@ -508,7 +508,8 @@ void FunctionCompiler::declare_entities(const ast::EntityDeclaration& d) {
 void FunctionCompiler::declare_embedding(const ast::EmbeddingDeclaration& d) {
   const Operand matrix = temporary();
   call_logic(LogicCall::DeclareEmbedding, {Value(d.name.text)}, d.span, matrix);
-  emit(Op::Learnable, d.span, declare(d.name.text, d.name.span), matrix);
+  const Operand to = declare(d.name.text, d.name.span);
+  put({Op::Learnable, kTemporaryB, to, matrix, text_constant(d.name.text)}, d.span);
 }
 
 }  // namespace tl::lang
