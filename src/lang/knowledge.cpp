@@ -4,6 +4,8 @@
 #include <ostream>
 
 #include "lang/builtins/library.h"
+#include "lang/training.h"
+#include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
 
 namespace tl::lang {
@@ -127,6 +129,7 @@ void Knowledge::reset() {
   types_.clear();
   fixed_.clear();
   all_ = EntitySet();
+  weights_.clear();
 }
 
 Knowledge& knowledge_of(Context& context) {
@@ -376,6 +379,49 @@ tl::Tensor Knowledge::tensor(Context& context, logic::RelationId relation) {
 
 tl::Tensor Knowledge::facts_tensor(Context& context, logic::RelationId relation) {
   return tensor_of(context, relation, database(context).facts(relation));
+}
+
+namespace {
+
+// `x` in the corner of zeros of another shape: entities came to its types.
+tl::Tensor enlarged(const tl::Tensor& x, const Shape& shape) {
+  tl::Tensor out = tl::Tensor::zeros(shape, x.dtype(), x.device());
+  Layout corner = out.layout();
+  for (int d = 0; d < shape.size(); ++d) corner = corner.narrow(d, 0, x.shape()[d]);
+  assign_at(out, corner, x);
+  return out;
+}
+
+}  // namespace
+
+const Value* Knowledge::parameter(Context& context, logic::RelationId relation) {
+  if (!program_->learnable.contains(relation)) return nullptr;
+  const std::size_t count = database(context).facts(relation).size();
+  const auto at = weights_.find(relation);
+  if (at == weights_.end()) {
+    const Value value =
+        context.learning->add(context, database_.name(relation), facts_tensor(context, relation));
+    return &weights_.emplace(relation, Weights{value, count}).first->second.parameter;
+  }
+  Weights& known = at->second;
+  const bool has_grown = known.parameter.tensor().shape() != shape(relation);
+  if (has_grown || known.facts != count) {
+    const NoHistory none;
+    const tl::Tensor before = enlarged(known.parameter.tensor().detach(), shape(relation));
+    const tl::Tensor facts = to(facts_tensor(context, relation), before.device());
+    Learning::assign(context, known.parameter, maximum(before, facts));
+    known.facts = count;
+  }
+  return &known.parameter;
+}
+
+tl::Tensor Knowledge::weights(Context& context, logic::RelationId relation) {
+  const Value* learned = parameter(context, relation);
+  return learned != nullptr ? learned->tensor() : facts_tensor(context, relation);
+}
+
+void Knowledge::make_parameters(Context& context) {
+  for (const logic::RelationId relation : program_->learnable) parameter(context, relation);
 }
 
 tl::Tensor Knowledge::tensor_of(Context& context, logic::RelationId relation,

@@ -1,6 +1,7 @@
 // What a running program knows: entities, facts and what follows from them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,6 +59,11 @@ class Knowledge {
   Shape shape(logic::RelationId relation) const;  // throws for one that is no tensor
   tl::Tensor tensor(Context& context, logic::RelationId relation);
   tl::Tensor facts_tensor(Context& context, logic::RelationId relation);  // without what follows
+  // What stands for the facts in rules that are run as sums: the tensor of a learnable relation,
+  // which begins as the facts and is a parameter, or the facts themselves.
+  tl::Tensor weights(Context& context, logic::RelationId relation);
+  const Value* parameter(Context& context, logic::RelationId relation);  // null: not learnable
+  void make_parameters(Context& context);  // of all learnable relations
   // The facts become the tuples whose elements are greater than 0.
   void assign(Context& context, logic::RelationId relation, const tl::Tensor& given);
   std::int64_t place(const logic::ColumnType& column, const std::string& entity) const;
@@ -78,6 +84,11 @@ class Knowledge {
   std::unordered_map<std::string, EntitySet> types_;
   std::unordered_map<std::string, bool> fixed_;
   EntitySet all_;
+  struct Weights {
+    Value parameter;
+    std::size_t facts = 0;  // that it has as ones
+  };
+  std::map<logic::RelationId, Weights> weights_;
 };
 
 Knowledge& knowledge_of(Context& context);

@@ -175,6 +175,20 @@ void infer_forward(Context& context, const LogicSite& site, std::span<const Valu
   out << "  ✓ Tensor conversion completed\n";
 }
 
+// grad(R) gives the gradient of a learnable relation afterwards.
+void infer_gradient(Context& context, const LogicSite& site) {
+  *context.out << "Gradient inference: Differentiable logic\n";
+  const tl::Tensor score = query_score(context, site);
+  if (!score.has_history()) {
+    throw RuntimeError(tl::join("nothing that ", site.text,
+                                " depends on is learnable: declare a relation of its rules with "
+                                "'learnable'"));
+  }
+  context.learning->differentiate(score);
+  *context.out << "    Gradient computed for logic predicates\n"
+               << "  ✓ Gradient propagation through logic completed\n";
+}
+
 Value infer(Context& context, Args& args) {
   const LogicSite& site = site_of(context, args[1]);
   const std::span<const Value> values = args.from(2);
@@ -190,9 +204,8 @@ Value infer(Context& context, Args& args) {
           << "  ✓ Tensor to logic conversion completed\n";
       break;
     case ast::InferMethod::Gradient:
-      throw RuntimeError(tl::join("infer gradient ", site.text,
-                                  ": rules cannot be differentiated; write them as tensor "
-                                  "equations in a learn block"));
+      infer_gradient(context, site);
+      break;
     case ast::InferMethod::Symbolic:
       out << "Symbolic inference: Symbolic reasoning\n";
       run_query(context, site, values);
@@ -257,7 +270,10 @@ logic::RelationId relation_of(Context& context, const std::string& name) {
 }
 
 Value relation_tensor(Context& context, Args& args) {
-  return knowledge_of(context).tensor(context, relation_of(context, args.string(0)));
+  Knowledge& k = knowledge_of(context);
+  const logic::RelationId relation = relation_of(context, args.string(0));
+  const Value* learned = k.parameter(context, relation);
+  return learned != nullptr ? *learned : Value(k.tensor(context, relation));
 }
 
 Value assign_relation(Context& context, Args& args) {

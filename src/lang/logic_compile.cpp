@@ -286,7 +286,9 @@ class LogicDeclarations {
       names.push_back(p.name.text);
     }
     try {
-      program_.relations[name] = program_.checked.declare(name, std::move(columns));
+      const logic::RelationId id = program_.checked.declare(name, std::move(columns));
+      program_.relations[name] = id;
+      if (d.learnable) program_.learnable.insert(id);
       program_.parameters.push_back(std::move(names));
     } catch (const Error& e) {
       c_.error(d.name.span, e.what());

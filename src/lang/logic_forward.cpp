@@ -132,6 +132,9 @@ class Forward {
                                 kMostRounds, " rounds"));
   }
 
+  // Rounds after which rules without recursion give nothing new.
+  std::int64_t depth() const noexcept { return static_cast<std::int64_t>(order_.size()); }
+
   tl::Tensor rounds(RelationId wanted, std::int64_t count) {
     start();
     for (std::int64_t round = 0; round < count; ++round) {
@@ -177,7 +180,7 @@ class Forward {
 
   void start() {
     tensors_.clear();
-    for (const RelationId r : order_) tensors_.emplace(r, k_.facts_tensor(context_, r));
+    for (const RelationId r : order_) tensors_.emplace(r, k_.weights(context_, r));
     facts_ = tensors_;
   }
 
@@ -230,24 +233,66 @@ struct Pattern {
   std::vector<std::int64_t> chosen;
 };
 
-std::optional<Pattern> pattern_of(const Knowledge& k, const LogicSite& site) {
+// The indices of an element, in `at`.
+std::span<const std::int64_t> places_of(std::int64_t element, const Shape& shape,
+                                        std::span<std::int64_t> at) {
+  for (std::size_t c = at.size(); c-- > 0;) {
+    at[c] = element % shape[static_cast<int>(c)];
+    element /= shape[static_cast<int>(c)];
+  }
+  return at;
+}
+
+bool fits(const Pattern& pattern, std::span<const std::int64_t> at) {
+  for (std::size_t c = 0; c < at.size(); ++c) {
+    const bool here = pattern.same[c] < 0 ? at[c] == pattern.chosen[c]
+                                          : at[c] == at[static_cast<std::size_t>(pattern.same[c])];
+    if (!here) return false;
+  }
+  return true;
+}
+
+// `open`: every name is a variable, an entity's too.
+std::optional<Pattern> pattern_of(const Knowledge& k, const LogicSite& site, bool open) {
   Pattern out;
   const auto& columns = k.program().checked.columns(site.relation);
   std::map<std::string, int> first;
   if (!site.where.empty()) return {};
   for (std::size_t i = 0; i < site.arguments.size(); ++i) {
     const LogicTerm& term = site.arguments[i];
-    if (!term.name.empty()) {
-      out.same.push_back(first.emplace(term.name, static_cast<int>(i)).first->second);
+    const EntitySet& domain = *k.domain(columns[i]);
+    const auto variable = [&](int same) {
+      out.same.push_back(same);
       out.chosen.push_back(-1);
-      continue;
-    }
+    };
+    const auto constant = [&](const std::string& name) {
+      out.same.push_back(-1);
+      out.chosen.push_back(domain.place(name));
+    };
     const auto* text = std::get_if<std::string>(&term.constant);
-    if (term.kind != LogicTerm::Kind::Constant || text == nullptr) return {};
-    out.same.push_back(-1);
-    out.chosen.push_back(k.domain(columns[i])->place(*text));
+    if (term.kind == LogicTerm::Kind::Any) {
+      variable(static_cast<int>(i));
+    } else if (!term.name.empty() && (open || domain.place(term.name) < 0)) {
+      variable(first.emplace(term.name, static_cast<int>(i)).first->second);
+    } else if (!term.name.empty()) {
+      constant(term.name);
+    } else if (term.kind == LogicTerm::Kind::Constant && text != nullptr) {
+      constant(*text);
+    } else {
+      return {};
+    }
   }
   return out;
+}
+
+// 1 where the pattern fits. The elements of one constant, or of equal names, lie on a line.
+tl::Tensor matching(const Shape& shape, const Pattern& pattern, const Device& device) {
+  std::vector<float> values(static_cast<std::size_t>(element_count("query", shape)), 1);
+  std::vector<std::int64_t> at(pattern.same.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = fits(pattern, places_of(static_cast<std::int64_t>(i), shape, at)) ? 1.0F : 0.0F;
+  }
+  return tl::Tensor::from(values, shape, device);
 }
 
 std::size_t count_matches(const tl::Tensor& tensor, const Pattern& pattern) {
@@ -257,17 +302,7 @@ std::size_t count_matches(const tl::Tensor& tensor, const Pattern& pattern) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!(values[i] > 0)) continue;
-    auto rest = static_cast<std::int64_t>(i);
-    for (std::size_t c = at.size(); c-- > 0;) {
-      at[c] = rest % shape[static_cast<int>(c)];
-      rest /= shape[static_cast<int>(c)];
-    }
-    bool fits = true;
-    for (std::size_t c = 0; c < at.size(); ++c) {
-      fits &= pattern.same[c] < 0 ? at[c] == pattern.chosen[c]
-                                  : at[c] == at[static_cast<std::size_t>(pattern.same[c])];
-    }
-    count += fits ? 1 : 0;
+    count += fits(pattern, places_of(static_cast<std::int64_t>(i), shape, at)) ? 1 : 0;
   }
   return count;
 }
@@ -291,13 +326,26 @@ tl::Tensor forward_tensor(Context& context, RelationId relation,
   return rounds ? forward.rounds(relation, *rounds) : forward.fixed_point(relation);
 }
 
+tl::Tensor query_score(Context& context, const LogicSite& site) {
+  Knowledge& k = knowledge_of(context);
+  k.database(context);
+  const tl::Tensor rules =
+      forward_tensor(context, site.relation, Forward(context, site.relation).depth());
+  const auto pattern = pattern_of(k, site, false);
+  if (!pattern) {
+    throw RuntimeError(tl::join("a gradient of ", site.text,
+                                " needs entities and variables alone, without 'where'"));
+  }
+  return sum_all(mul(rules, matching(rules.shape(), *pattern, rules.device())));
+}
+
 std::size_t forward_solutions(Context& context, const LogicSite& site,
                               std::span<const Value> values) {
   Knowledge& k = knowledge_of(context);
   k.database(context);
   Forward forward(context, site.relation);
   if (forward.possible()) {
-    if (const auto pattern = pattern_of(k, site)) {
+    if (const auto pattern = pattern_of(k, site, true)) {
       return count_matches(forward.fixed_point(site.relation), *pattern);
     }
   }

@@ -22,6 +22,10 @@ bool has_tensor_rules(Context& context, logic::RelationId relation);
 tl::Tensor forward_tensor(Context& context, logic::RelationId relation,
                           std::optional<std::int64_t> rounds = {});
 
+// The sum of the elements that a query asks for, by rules without a step: what a gradient of the
+// query is the gradient of. Recursion is followed as many rounds deep as there are relations.
+tl::Tensor query_score(Context& context, const LogicSite& site);
+
 // How many solutions a query has whose names are all variables, through tensors where the rules
 // allow it and else through the engine.
 std::size_t forward_solutions(Context& context, const LogicSite& site,

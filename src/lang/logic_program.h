@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,7 @@ struct LogicProgram {
   std::vector<std::string> type_order;  // of entity types
   std::map<std::string, logic::RelationId, std::less<>> relations;
   std::vector<std::vector<std::string>> parameters;  // names, by relation
+  std::set<logic::RelationId> learnable;             // relations whose tensors training may change
   std::vector<LogicSite> sites;
   std::map<std::string, EmbeddingInfo, std::less<>> embeddings;
 

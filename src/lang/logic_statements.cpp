@@ -339,6 +339,7 @@ void FunctionCompiler::infer(const ast::InferStatement& s) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (s.is_block) note(join("--- Inference ", i + 1, "/", count, " ---"));
+    c_.world.differentiates |= s.items[i].first == ast::InferMethod::Gradient;
     query(s.items[i].second, LogicCall::Infer, s.items[i].first);
     if (s.is_block) note("");
   }

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "lang/builtins/utility.h"
+#include "lang/knowledge.h"
 #include "lang/types.h"
 #include "lang/vm.h"
 
@@ -645,6 +646,7 @@ Value Vm::execute(std::size_t entry) {
         }
         case Op::LearnBegin:
           if (learning->trainer) throw invalid_operation("a learn block inside another");
+          knowledge->make_parameters(*this);
           learning->trainer = std::make_unique<Trainer>(*this, function->learns[i.c]);
           break;
         case Op::LearnSet:
