@@ -17,7 +17,7 @@ cmake --build --preset release -j "$jobs"
 rm -rf $bundle
 mkdir -p $bundle/bin $bundle/lib
 for program in tl base_tests runtime_tests kernels_tests tensor_tests ops_tests quant_tests model_tests weights_tests \
-    decoder_tests engine_tests sampler_tests lang_value_tests lang_library_tests; do
+    decoder_tests engine_tests sampler_tests grad_tests lang_value_tests lang_library_tests; do
   cp build/release/bin/$program $bundle/bin/
 done
 cp build/release/bin/*_bench $bundle/bin/
@@ -53,7 +53,7 @@ for folder in shared ../shared ../../shared; do
 done
 [ -d $bundle/shared ] || echo "note: there is no shared/data/gguf: tests with models made by others are skipped"
 
-cp bench/ops/*.py tools/make_model.py $bundle/
+cp bench/ops/*.py bench/grad/*.py tools/make_model.py $bundle/
 cp tools/gpu_run.sh $bundle/run.sh
 # Every program holds the same kernels: a window as large as all of them keeps them once.
 rm -f $bundle.tgz $bundle.tar.xz

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the tests and benchmarks of this bundle on the GPU of this machine. Results go to $OUT, or ./out.
 #
-#   run.sh [tests|sanitize|bench|ops-bench|quant-bench|load]...    default: all
+#   run.sh [tests|sanitize|bench|ops-bench|train-bench|quant-bench|load]...    default: all
 #
 # Every step's output is a file of its own; summary.txt has one line per step. Exits 1 when a step failed.
 set -uo pipefail
@@ -58,7 +58,7 @@ if ! grep -Eq '^(cuda|rocm):0 ' "$out/devices.txt"; then
 fi
 nvidia-smi >"$out/nvidia-smi.txt" 2>&1 || true
 
-[ $# -gt 0 ] || set -- tests sanitize bench ops-bench quant-bench load
+[ $# -gt 0 ] || set -- tests sanitize bench ops-bench train-bench quant-bench load
 for part in "$@"; do
   case $part in
     tests)
@@ -74,6 +74,8 @@ for part in "$@"; do
       step decoder "$here/bin/decoder_tests"
       step engine "$here/bin/engine_tests"
       step sampler "$here/bin/sampler_tests"
+      step grad "$here/bin/grad_tests"
+      step grad-own-kernels env TL_NO_VENDOR_LIBS=1 "$here/bin/grad_tests"
       step lang-values "$here/bin/lang_value_tests"
       step lang-library "$here/bin/lang_library_tests"
       step scripts python3 "$here/tests/lang/scripts_test.py" "$here/bin/tl" "$here" --device cuda:0 --jobs 8
@@ -90,6 +92,7 @@ for part in "$@"; do
         step rocm-weights "${over[@]}" "$here/bin/weights_tests"
         step rocm-decoder "${over[@]}" "$here/bin/decoder_tests"
         step rocm-engine "${over[@]}" "$here/bin/engine_tests"
+        step rocm-grad "${over[@]}" "$here/bin/grad_tests"
         step rocm-sampler "${over[@]}" "$here/bin/sampler_tests"
         step rocm-scripts "${over[@]}" python3 "$here/tests/lang/scripts_test.py" "$here/bin/tl" "$here" \
           --device rocm:0 --jobs 8
@@ -104,7 +107,7 @@ for part in "$@"; do
         continue
       fi
       for check in memcheck racecheck; do
-        for program in runtime kernels ops quant sampler; do
+        for program in runtime kernels ops quant sampler grad; do
           # Errors that a test provokes on purpose come back as return values and are not reported.
           step $check-$program "$tool" --tool $check --error-exitcode 9 --report-api-errors no \
             --target-processes all "$here/bin/${program}_tests"
@@ -114,7 +117,7 @@ for part in "$@"; do
     bench)
       for bench in "$here"/bin/*_bench; do
         name=$(basename "$bench")
-        case $name in ops_bench | quant_gpu_bench) continue ;; esac
+        case $name in ops_bench | quant_gpu_bench | train_bench) continue ;; esac
         step "$name" "$bench" --benchmark_out="$out/$name.json" --benchmark_out_format=json
       done
       ;;
@@ -123,6 +126,15 @@ for part in "$@"; do
       step torch_ops bash -c "python3 '$here/torch_ops.py' --device cuda:0 >'$out/torch.json'"
       step ops_compare python3 "$here/compare.py" "$out/ops.json" "$out/torch.json"
       cat "$out/ops_compare.txt"
+      ;;
+    train-bench)  # beside PyTorch on the same card
+      for model in "" "--batch 32" "--width 768 --layers 12 --time 512"; do
+        # shellcheck disable=SC2086  # several options
+        step "train_bench${model// /}" "$here/bin/train_bench" --device cuda:0 $model
+        # shellcheck disable=SC2086
+        step "torch_train${model// /}" python3 "$here/torch_train.py" --device cuda:0 $model
+      done
+      cat "$out"/t*_*train*.txt
       ;;
     quant-bench)
       step quant_gpu_bench "$here/bin/quant_gpu_bench" --paths
@@ -136,7 +148,7 @@ for part in "$@"; do
       rm -rf "$(dirname "$model")"
       ;;
     *)
-      echo "usage: run.sh [tests|sanitize|bench|ops-bench|quant-bench|load]..." >&2
+      echo "usage: run.sh [tests|sanitize|bench|ops-bench|train-bench|quant-bench|load]..." >&2
       exit 2
       ;;
   esac
