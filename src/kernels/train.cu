@@ -9,14 +9,15 @@ using tl::training::AdamNumbers;
 template <class C>
 GPU_INLINE void adam(C* parameter, const C* gradient, C* first, C* second, C* largest, Index count,
                      const AdamNumbers<C>& numbers) {
+  const bool amsgrad = largest != nullptr;
   grid_stride(count, [&](Index i) {
-    C m = first[i], v = second[i];
-    C most = largest != nullptr ? largest[i] : C(0);
-    parameter[i] = tl::training::adam(parameter[i], gradient[i], &m, &v,
-                                      largest != nullptr ? &most : nullptr, numbers);
-    first[i] = m;
-    second[i] = v;
-    if (largest != nullptr) largest[i] = most;
+    const auto moved =
+        tl::training::adam<C>({parameter[i], first[i], second[i], amsgrad ? largest[i] : C(0)},
+                              gradient[i], amsgrad, numbers);
+    parameter[i] = moved.parameter;
+    first[i] = moved.first;
+    second[i] = moved.second;
+    if (amsgrad) largest[i] = moved.largest;
   });
 }
 

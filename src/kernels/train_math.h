@@ -20,22 +20,22 @@ struct AdamNumbers {
   C decay;   // of it that is added to the gradient
 };
 
-// Returns the parameter moved; `largest` is null without AMSGrad.
+// An element and its moments. By value: what has an address may end up in memory.
 template <class C>
-TL_MATH_FN C adam(C parameter, C gradient, C* first, C* second, C* largest,
-                  const AdamNumbers<C>& n) {
-  const C g = fma(n.decay, parameter, gradient);
-  const C m = fma(n.beta1, *first, mul(n.rest1, g));
-  const C v = fma(n.beta2, *second, mul(mul(g, g), n.rest2));
-  *first = m;
-  *second = v;
-  C size = v;
-  if (largest != nullptr) {
-    size = *largest > v ? *largest : v;
-    *largest = size;
-  }
-  const C divisor = fma(elementary::sqrt(size), n.scale, n.eps);
-  return mul(parameter, n.shrink) - mul(n.rate, m) / divisor;
+struct AdamElement {
+  C parameter, first, second;
+  C largest;  // with AMSGrad
+};
+
+template <class C>
+TL_MATH_FN AdamElement<C> adam(const AdamElement<C>& old, C gradient, bool amsgrad,
+                               const AdamNumbers<C>& n) {
+  const C g = fma(n.decay, old.parameter, gradient);
+  const C m = fma(n.beta1, old.first, mul(n.rest1, g));
+  const C v = fma(n.beta2, old.second, mul(mul(g, g), n.rest2));
+  const C most = old.largest > v ? old.largest : v;
+  const C divisor = fma(elementary::sqrt(amsgrad ? most : v), n.scale, n.eps);
+  return {mul(old.parameter, n.shrink) - mul(n.rate, m) / divisor, m, v, most};
 }
 
 template <class C>

@@ -11,12 +11,14 @@
 #include "grad/flow.h"
 #include "grad/rules.h"
 #include "grad/rules/windows.h"
+#include "ops/row_grad.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/create.h"
 #include "tl/ops/join.h"
 #include "tl/ops/matmul.h"
 #include "tl/ops/reduce.h"
+#include "tl/ops/softmax.h"
 #include "tl/ops/unary.h"
 #include "tl/ops/where.h"
 
@@ -32,10 +34,11 @@ class AttentionFlow {
  public:
   explicit AttentionFlow(Flow& flow)
       : flow_(flow),
-        q_(widened(flow.input(0))),
-        k_(widened(flow.input(1))),
-        v_(widened(flow.input(2))),
-        g_(widened(flow.gradient())),
+        // Heads side by side, as they often come, would be a product each.
+        q_(contiguous(mul(widened(flow.input(0)), flow.real(0)))),
+        k_(contiguous(widened(flow.input(1)))),
+        v_(contiguous(widened(flow.input(2)))),
+        g_(contiguous(widened(flow.gradient()))),
         scale_(flow.real(0)),
         softcap_(flow.real(1)),
         window_(flow.integer(2)),
@@ -94,7 +97,10 @@ class AttentionFlow {
 
   // The softmax of each row; zeros where a row has nothing but -inf. What is taken off before the
   // exponential does not change the result, and is no part of its gradient.
-  static Tensor probabilities(const Tensor& scores) {
+  Tensor probabilities(const Tensor& scores) const {
+    const bool sees_itself =
+        mask_.empty() && k_.dim(2) >= q_.dim(2);  // at least the key of its own
+    if (!flow_.follows() && sees_itself) return softmax(scores);
     Tensor most = max(scores.detach(), {-1}, true);
     most = where(isinf(most), 0, most);
     const Tensor weights = exp(sub(scores, most));
@@ -102,7 +108,14 @@ class AttentionFlow {
     return div(weights, where(eq(total, 0), 1, total));
   }
 
-  // Queries [first, first + count). Names as in s = q k^T, p = softmax(s), o = p v.
+  Tensor through_softmax(const Tensor& p, const Tensor& dp) const {
+    if (!flow_.follows()) return ops::softmax_gradient(p, dp, false);
+    const Tensor weighted = mul(dp, p);
+    return sub(weighted, mul(p, sum(weighted, {-1}, true)));
+  }
+
+  // Queries [first, first + count), which are scaled already. Names as in s = q k^T, p =
+  // softmax(s), o = p v.
   void some(std::int64_t first, std::int64_t count) {
     const std::int64_t all = k_.dim(2), own_last = first + count - 1 + all - q_.dim(2);
     const std::int64_t keys = causal_ ? std::clamp<std::int64_t>(own_last + 1, 1, all) : all;
@@ -111,7 +124,7 @@ class AttentionFlow {
     const Tensor mask = mask_.empty() ? mask_ : mask_.narrow(2, first, count).narrow(3, 0, keys);
     const Tensor distance = distances(first, count, keys);
 
-    Tensor s = by_head(mul(matmul(q, k.t()), scale_), count);
+    Tensor s = by_head(matmul(q, k.t()), count);
     Tensor cap_slope;
     if (softcap_ != 0) {
       const Tensor bent = tanh(div(s, softcap_));
@@ -124,13 +137,12 @@ class AttentionFlow {
     if (flow_.wants(2)) {
       accumulate(dv_, padded(matmul(by_key_head(p).t(), g), 2, 0, all - keys));
     }
-    const Tensor dp = mul(by_head(matmul(g, v.t()), count), p);
-    Tensor ds = sub(dp, mul(p, sum(dp, {-1}, true)));
+    Tensor ds = through_softmax(p, by_head(matmul(g, v.t()), count));
     if (flow_.wants(3)) dmask_.push_back(padded(ds, 3, 0, all - keys));
     if (flow_.wants(4)) accumulate(dslopes_, sum(mul(ds, distance), {0, 2, 3}));
     if (softcap_ != 0) ds = mul(ds, cap_slope);
-    ds = by_key_head(mul(ds, scale_));
-    if (flow_.wants(0)) dq_.push_back(by_head(matmul(ds, k), count));
+    ds = by_key_head(ds);
+    if (flow_.wants(0)) dq_.push_back(by_head(mul(matmul(ds, k), scale_), count));
     if (flow_.wants(1)) accumulate(dk_, padded(matmul(ds.t(), q), 2, 0, all - keys));
   }
 

@@ -27,20 +27,21 @@ void adam_run(const AdamRun<C>& r, std::int64_t from, std::int64_t to,
               const training::AdamNumbers<C>& n) {
   if (r.largest == nullptr) {
     for (std::int64_t i = from; i < to; ++i) {
-      C m = r.first[i], v = r.second[i];
-      r.parameter[i] =
-          training::adam(r.parameter[i], r.gradient[i], &m, &v, static_cast<C*>(nullptr), n);
-      r.first[i] = m;
-      r.second[i] = v;
+      const auto moved = training::adam<C>({r.parameter[i], r.first[i], r.second[i], C(0)},
+                                           r.gradient[i], false, n);
+      r.parameter[i] = moved.parameter;
+      r.first[i] = moved.first;
+      r.second[i] = moved.second;
     }
     return;
   }
   for (std::int64_t i = from; i < to; ++i) {
-    C m = r.first[i], v = r.second[i], most = r.largest[i];
-    r.parameter[i] = training::adam(r.parameter[i], r.gradient[i], &m, &v, &most, n);
-    r.first[i] = m;
-    r.second[i] = v;
-    r.largest[i] = most;
+    const auto moved = training::adam<C>({r.parameter[i], r.first[i], r.second[i], r.largest[i]},
+                                         r.gradient[i], true, n);
+    r.parameter[i] = moved.parameter;
+    r.first[i] = moved.first;
+    r.second[i] = moved.second;
+    r.largest[i] = moved.largest;
   }
 }
 
