@@ -122,12 +122,11 @@ class BackwardRun {
 
 namespace {
 
-const Tensor& expect_followed(std::string_view op, const Tensor& x) {
+void expect_followed(std::string_view op, const Tensor& x) {
   if (!x.has_history()) {
     throw Error(ErrorKind::BadArgument, op, "a tensor of shape ", x.shape(),
                 " depends on nothing that is followed");
   }
-  return x;
 }
 
 Tensor seed_of(const Tensor& result) {
@@ -177,7 +176,8 @@ std::vector<Tensor> gradients_of(const Tensor& result, std::span<const Tensor> w
                                  const BackwardOptions& options) {
   BackwardRun run(options);
   for (const Tensor& x : with_respect_to) {
-    run.want(grad::node_of(expect_followed("gradients_of", x)).get());
+    expect_followed("gradients_of", x);
+    run.want(grad::node_of(x).get());
   }
   run.run(result, seed_of(result));
   std::vector<Tensor> out;
