@@ -5,7 +5,7 @@
 namespace tl::grad {
 
 const Rule* find_rule(std::string_view op) {
-  static const auto kAll = [] {
+  static const auto all_rules = [] {
     std::unordered_map<std::string_view, const Rule*> all;
     for (const auto rules :
          {attention_rules(), binary_rules(), choice_rules(),  conv_rules(),   glu_rules(),
@@ -16,8 +16,8 @@ const Rule* find_rule(std::string_view op) {
     }
     return all;
   }();
-  const auto at = kAll.find(op);
-  return at == kAll.end() ? nullptr : at->second;
+  const auto at = all_rules.find(op);
+  return at == all_rules.end() ? nullptr : at->second;
 }
 
 }  // namespace tl::grad
