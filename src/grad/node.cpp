@@ -55,6 +55,7 @@ std::shared_ptr<const Node> Node::checkpoint(
 void Node::drop_kept() const {
   dropped_ = true;
   result_ = Tensor();
+  function_ = nullptr;
   let_go();
 }
 

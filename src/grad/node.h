@@ -70,10 +70,10 @@ class Node final : public History, public std::enable_shared_from_this<Node> {
   Shape shape_;
   DType dtype_;
   HistoryValues settings_;
-  std::function<Tensor(std::span<const Tensor>)> function_;
   // Backward drops them behind itself; who walks a graph in two threads at once asks it to keep.
   mutable std::vector<Input> inputs_;
   mutable Tensor result_;
+  mutable std::function<Tensor(std::span<const Tensor>)> function_;
   mutable bool dropped_ = false;
 };
 

@@ -1,6 +1,8 @@
 #include "tl/grad/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 #include <utility>
 
@@ -44,7 +46,8 @@ void Optimizer::check(std::span<const Tensor> parameters, std::span<const Tensor
     throw Error(ErrorKind::BadArgument, "step", parameters.size(), " parameters and ",
                 gradients.size(), " gradients");
   }
-  if (!slots_.empty() && slots_.size() != parameters.size()) {
+  // A state that was loaded ends with the last parameter that has some.
+  if (has_stepped_ ? slots_.size() != parameters.size() : slots_.size() > parameters.size()) {
     throw Error(ErrorKind::BadArgument, "step", parameters.size(), " parameters, and there were ",
                 slots_.size(), " before");
   }
@@ -57,6 +60,12 @@ void Optimizer::check(std::span<const Tensor> parameters, std::span<const Tensor
       throw Error(ErrorKind::Unsupported, "step", "parameter ", i, " is ", parameters[i].dtype(),
                   "; floats can be moved");
     }
+    if (i >= slots_.size()) continue;
+    for (const auto& [name, tensor] : slots_[i]) {
+      if (tensor.shape() == parameters[i].shape()) continue;
+      throw Error(ErrorKind::ShapeMismatch, "step", "parameter ", i, " has shape ",
+                  parameters[i].shape(), ", and '", name, "' of its state ", tensor.shape());
+    }
   }
 }
 
@@ -64,6 +73,12 @@ void Optimizer::step(std::span<Tensor> parameters, std::span<const Tensor> gradi
   check(parameters, gradients);
   const NoHistory none;
   slots_.resize(parameters.size());
+  for (std::size_t i = 0; i < parameters.size() && !has_stepped_; ++i) {
+    for (auto& [name, tensor] : slots_[i]) {  // loaded, perhaps from a file
+      tensor = to(to_dtype(tensor, working_dtype(parameters[i].dtype())), parameters[i].device());
+    }
+  }
+  has_stepped_ = true;
   rounded_.resize(parameters.size());
   ++steps_;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -110,6 +125,11 @@ void Optimizer::load_state(const std::map<std::string, Tensor>& state) {
     throw Error(ErrorKind::BadArgument, "load_state", "there is no '", kStepsKey,
                 "' of one integer, so this is not the state of an optimiser");
   }
+  const auto steps = count->second.item<std::int64_t>();
+  if (steps < 0) {
+    throw Error(ErrorKind::BadArgument, "load_state", steps, " steps are less than none");
+  }
+  constexpr std::string_view kNames[] = {kMaster, "momentum", "first", "second", "largest"};
   std::vector<Slots> slots;
   for (const auto& [name, tensor] : state) {
     if (name == kStepsKey) continue;
@@ -117,17 +137,21 @@ void Optimizer::load_state(const std::map<std::string, Tensor>& state) {
     std::size_t index = 0;
     const bool is_number = dot != std::string::npos && dot > 0 && dot < 7 &&
                            name.find_first_not_of("0123456789") == dot;
-    if (!is_number) {
+    const bool is_known = is_number && std::find(std::begin(kNames), std::end(kNames),
+                                                 name.substr(dot + 1)) != std::end(kNames);
+    if (!is_known || !is_float(tensor.dtype())) {
       throw Error(ErrorKind::BadArgument, "load_state", "'", name, "' is no part of a state");
     }
-    for (std::size_t i = 0; i < dot; ++i)
+    for (std::size_t i = 0; i < dot; ++i) {
       index = index * 10 + static_cast<std::size_t>(name[i] - '0');
+    }
     if (index >= slots.size()) slots.resize(index + 1);
     slots[index].emplace(name.substr(dot + 1), tensor);
   }
   slots_ = std::move(slots);
   rounded_.clear();
-  steps_ = count->second.item<std::int64_t>();
+  has_stepped_ = false;
+  steps_ = steps;
 }
 
 // ---- SGD

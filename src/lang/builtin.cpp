@@ -37,6 +37,9 @@ std::int64_t Args::integer(std::size_t i) const {
 }
 
 double Args::real(std::size_t i) const {
+  if (values_[i].is(Kind::Tensor) && has_history(values_[i].tensor())) {
+    bad(i, "a number, through which no gradient flows: detach() what is given");
+  }
   if (const auto real = real_in(values_[i])) return *real;
   bad(i, "a number");
 }

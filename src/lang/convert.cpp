@@ -149,7 +149,8 @@ bool is_tensor_like(const Value& value) noexcept {
   if (!is_list_like(value)) return false;
   Value made;
   const Value* leaf = first_leaf(value, made);
-  return leaf == nullptr || leaf->is_number() || leaf->is(Kind::Bool);
+  return leaf == nullptr || leaf->is_number() || leaf->is(Kind::Bool) ||
+         (leaf->is(Kind::Tensor) && has_history(leaf->tensor()));
 }
 
 namespace {
@@ -240,11 +241,11 @@ class Numbers {
   bool bools_ = true;
 };
 
-bool holds_followed(const Value& list) {
-  if (!list.is(Kind::List) && !list.is(Kind::Tuple)) return false;
-  for (std::size_t i = 0; i < list_size(list); ++i) {
-    const Value item = list_item(list, i);
-    if (item.is(Kind::Tensor) && has_history(item.tensor())) return true;
+bool holds_followed(const Value& value, int depth = 0) {
+  if (value.is(Kind::Tensor)) return depth > 0 && has_history(value.tensor());
+  if (depth > Dims::kMax || (!value.is(Kind::List) && !value.is(Kind::Tuple))) return false;
+  for (std::size_t i = 0; i < list_size(value); ++i) {
+    if (holds_followed(list_item(value, i), depth + 1)) return true;
   }
   return false;
 }
@@ -259,7 +260,8 @@ std::optional<tl::Tensor> stacked(const Context& context, std::string_view who, 
   const bool follows = holds_followed(list);
   for (std::size_t i = 0; i < size; ++i) {
     const Value item = list_item(list, i);
-    if (!item.is_tensor() && !(follows && item.is_number())) return std::nullopt;
+    const bool is_part = item.is_number() || item.is(Kind::List) || item.is(Kind::Tuple);
+    if (!item.is_tensor() && !(follows && is_part)) return std::nullopt;
   }
   std::vector<tl::Tensor> parts;
   for (std::size_t i = 0; i < size; ++i) {

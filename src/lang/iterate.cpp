@@ -100,7 +100,23 @@ class MaskIterator : public Iterator {
   std::size_t at_ = 0;
 };
 
+// The same for a tensor that gradients flow through: an element is a part of it.
+class FollowedIterator : public Iterator {
+ public:
+  explicit FollowedIterator(const tl::Tensor& tensor) : flat_(reshape(tensor, {tensor.count()})) {}
+  bool next(Value& element) override {
+    if (at_ >= flat_.count()) return false;
+    element = flat_.get(at_++);
+    return true;
+  }
+
+ private:
+  tl::Tensor flat_;
+  std::int64_t at_ = 0;
+};
+
 Value over_tensor(const tl::Tensor& x) {
+  if (has_history(x)) return make<FollowedIterator>(x);
   if (x.dtype() == DType::Bool) return make<MaskIterator>(x);
   if (is_int(x.dtype())) return make<TensorIterator<std::int64_t>>(to_dtype(x, DType::I64));
   return make<TensorIterator<double>>(to_dtype(x, DType::F64));

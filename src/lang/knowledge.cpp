@@ -7,6 +7,7 @@
 #include "lang/training.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
+#include "tl/ops/where.h"
 
 namespace tl::lang {
 
@@ -38,7 +39,7 @@ const EntitySet* Knowledge::domain(const ColumnType& column) const {
 
 void Knowledge::register_type(const std::string& name) {
   const EntityType* type = program_->type(name);
-  EntitySet& set = types_[name];
+  EntitySet& set = types_[name] = EntitySet();  // declared anew at the prompt, it begins anew
   fixed_[name] = type->fixed;
   for (const std::string& member : type->members) {
     set.add(member);
@@ -46,21 +47,34 @@ void Knowledge::register_type(const std::string& name) {
   }
 }
 
-void Knowledge::add_entity(const ColumnType& column, const std::string& name) {
-  if (column.kind != ColumnType::Kind::Entity) return;
-  if (!column.entity.empty()) {
-    EntitySet& set = types_[column.entity];
-    if (fixed_[column.entity]) {
-      if (set.place(name) >= 0) return;
-      throw RuntimeError(join("unknown entity '", name, "': it is not one of ", column.entity));
-    }
-    set.add(name);
-  } else {
-    for (const std::string& type : program_->type_order) {
-      if (!fixed_[type]) types_[type].add(name);
+// Before anything is added: entities that a fixed type does not have.
+void Knowledge::expect_entities(std::span<const ColumnType> columns,
+                                std::span<const logic::Id> ids) {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto* name = std::get_if<std::string>(&database_.symbols()[ids[i]]);
+    const ColumnType& column = columns[i];
+    if (name == nullptr || column.kind != ColumnType::Kind::Entity || column.entity.empty())
+      continue;
+    if (fixed_[column.entity] && types_[column.entity].place(*name) < 0) {
+      throw RuntimeError(join("unknown entity '", *name, "': it is not one of ", column.entity));
     }
   }
-  all_.add(name);
+}
+
+void Knowledge::add_entities(std::span<const ColumnType> columns, std::span<const logic::Id> ids) {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto* name = std::get_if<std::string>(&database_.symbols()[ids[i]]);
+    const ColumnType& column = columns[i];
+    if (name == nullptr || column.kind != ColumnType::Kind::Entity) continue;
+    if (!column.entity.empty()) {
+      types_[column.entity].add(*name);  // a fixed one has it
+    } else {
+      for (const std::string& type : program_->type_order) {
+        if (!fixed_[type]) types_[type].add(*name);
+      }
+    }
+    all_.add(*name);
+  }
 }
 
 std::int64_t Knowledge::place(const ColumnType& column, const std::string& entity) const {
@@ -188,18 +202,9 @@ bool Knowledge::add_fact(Context& context, const LogicSite& site, std::span<cons
   return with_logic_errors([&] {
     logic::Database& db = database(context);
     const std::vector<logic::Id> ids = tuple(site, values);
+    expect_entities(db.columns(site.relation), ids);
     const bool is_new = db.add_fact(site.relation, ids);
-    const auto& columns = db.columns(site.relation);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const auto* text = std::get_if<std::string>(&db.symbols()[ids[i]]);
-      if (text == nullptr) continue;
-      try {
-        add_entity(columns[i], *text);
-      } catch (...) {
-        if (is_new) db.remove_fact(site.relation, ids);
-        throw;
-      }
-    }
+    add_entities(db.columns(site.relation), ids);
     return is_new;
   });
 }
@@ -216,11 +221,8 @@ std::size_t Knowledge::load_facts(Context& context, logic::RelationId relation,
     logic::Database& db = database(context);
     const auto& columns = db.columns(relation);
     return db.load_csv(relation, path, header, separator, [&](std::span<const logic::Id> ids) {
-      for (std::size_t i = 0; i < ids.size(); ++i) {
-        if (const auto* text = std::get_if<std::string>(&db.symbols()[ids[i]])) {
-          add_entity(columns[i], *text);
-        }
-      }
+      expect_entities(columns, ids);
+      add_entities(columns, ids);
     });
   });
 }
@@ -396,21 +398,25 @@ tl::Tensor enlarged(const tl::Tensor& x, const Shape& shape) {
 
 const Value* Knowledge::parameter(Context& context, logic::RelationId relation) {
   if (!program_->learnable.contains(relation)) return nullptr;
-  const std::size_t count = database(context).facts(relation).size();
+  const std::uint64_t changes = database(context).changes(relation);
   const auto at = weights_.find(relation);
   if (at == weights_.end()) {
-    const Value value =
-        context.learning->add(context, database_.name(relation), facts_tensor(context, relation));
-    return &weights_.emplace(relation, Weights{value, count}).first->second.parameter;
+    const tl::Tensor facts = facts_tensor(context, relation);
+    const Value value = context.learning->add(context, database_.name(relation), facts);
+    return &weights_.emplace(relation, Weights{value, facts, changes}).first->second.parameter;
   }
   Weights& known = at->second;
-  const bool has_grown = known.parameter.tensor().shape() != shape(relation);
-  if (has_grown || known.facts != count) {
+  const Shape now = shape(relation);
+  if (known.changes != changes || known.parameter.tensor().shape() != now) {
+    // A fact that came is 1 and one that went is 0; what was learned of the others stays.
     const NoHistory none;
-    const tl::Tensor before = enlarged(known.parameter.tensor().detach(), shape(relation));
+    const tl::Tensor before = enlarged(known.parameter.tensor().detach(), now);
+    const tl::Tensor seen = enlarged(known.facts, now);
     const tl::Tensor facts = to(facts_tensor(context, relation), before.device());
-    Learning::assign(context, known.parameter, maximum(before, facts));
-    known.facts = count;
+    const tl::Tensor kept = where(lt(facts, seen), 0, before);
+    Learning::assign(context, known.parameter, where(gt(facts, seen), 1, kept));
+    known.facts = facts;
+    known.changes = changes;
   }
   return &known.parameter;
 }
@@ -466,6 +472,9 @@ void Knowledge::assign(Context& context, logic::RelationId relation, const tl::T
       rest /= size;
     }
     db.add_fact(relation, ids);
+  }
+  if (const Value* learned = parameter(context, relation)) {
+    Learning::assign(context, *learned, Value(given));
   }
 }
 

@@ -73,7 +73,8 @@ class Knowledge {
  private:
   class QueryMaker;
   void sync();
-  void add_entity(const logic::ColumnType& column, const std::string& name);
+  void expect_entities(std::span<const logic::ColumnType> columns, std::span<const logic::Id> ids);
+  void add_entities(std::span<const logic::ColumnType> columns, std::span<const logic::Id> ids);
   std::vector<logic::Id> tuple(const LogicSite& site, std::span<const Value> values);
   logic::Query query(const LogicSite& site, std::span<const Value> values, bool open);
   tl::Tensor tensor_of(Context& context, logic::RelationId relation, const logic::Table& tuples);
@@ -86,7 +87,8 @@ class Knowledge {
   EntitySet all_;
   struct Weights {
     Value parameter;
-    std::size_t facts = 0;  // that it has as ones
+    tl::Tensor facts;           // that it has seen
+    std::uint64_t changes = 0;  // of the facts by then
   };
   std::map<logic::RelationId, Weights> weights_;
 };

@@ -176,9 +176,9 @@ void infer_forward(Context& context, const LogicSite& site, std::span<const Valu
 }
 
 // grad(R) gives the gradient of a learnable relation afterwards.
-void infer_gradient(Context& context, const LogicSite& site) {
+void infer_gradient(Context& context, const LogicSite& site, std::span<const Value> values) {
   *context.out << "Gradient inference: Differentiable logic\n";
-  const tl::Tensor score = query_score(context, site);
+  const tl::Tensor score = query_score(context, site, values);
   if (!score.has_history()) {
     throw RuntimeError(tl::join("nothing that ", site.text,
                                 " depends on is learnable: declare a relation of its rules with "
@@ -204,7 +204,7 @@ Value infer(Context& context, Args& args) {
           << "  ✓ Tensor to logic conversion completed\n";
       break;
     case ast::InferMethod::Gradient:
-      infer_gradient(context, site);
+      infer_gradient(context, site, values);
       break;
     case ast::InferMethod::Symbolic:
       out << "Symbolic inference: Symbolic reasoning\n";

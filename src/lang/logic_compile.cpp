@@ -286,6 +286,13 @@ class LogicDeclarations {
       names.push_back(p.name.text);
     }
     try {
+      const bool has_tensor = std::all_of(columns.begin(), columns.end(), [](const ColumnType& c) {
+        return c.kind == ColumnType::Kind::Entity;
+      });
+      if (d.learnable && (!has_tensor || columns.empty())) {
+        c_.error(d.name.span, join("relation '", name, "' cannot be learnable: its tensor needs ",
+                                   "arguments that are entities"));
+      }
       const logic::RelationId id = program_.checked.declare(name, std::move(columns));
       program_.relations[name] = id;
       if (d.learnable) program_.learnable.insert(id);

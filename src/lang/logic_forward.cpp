@@ -120,6 +120,9 @@ class Forward {
 
   tl::Tensor fixed_point(RelationId wanted) {
     start();
+    // What was learned is there or not: then rounds only add, and the same sum is the same tensors.
+    for (auto& [relation, tensor] : tensors_) tensor = stepped(tensor);
+    facts_ = tensors_;
     double before = total();
     for (int round = 0; round < kMostRounds; ++round) {
       context_.count_work();
@@ -184,12 +187,14 @@ class Forward {
     facts_ = tensors_;
   }
 
+  static tl::Tensor stepped(const tl::Tensor& x) { return to_dtype(gt(x, 0), DType::F32); }
+
   void apply(bool with_step) {
     std::map<RelationId, tl::Tensor> next = tensors_;
     for (const auto& [relation, sums] : sums_) {
       tl::Tensor value = facts_.at(relation);
       for (const Sum& sum : sums) value = add(value, product(sum));
-      next.at(relation) = with_step ? to_dtype(gt(value, 0), DType::F32) : value;
+      next.at(relation) = with_step ? stepped(value) : value;
     }
     tensors_ = std::move(next);
   }
@@ -253,7 +258,9 @@ bool fits(const Pattern& pattern, std::span<const std::int64_t> at) {
 }
 
 // `open`: every name is a variable, an entity's too.
-std::optional<Pattern> pattern_of(const Knowledge& k, const LogicSite& site, bool open) {
+// `values` are those of the program's variables.
+std::optional<Pattern> pattern_of(const Knowledge& k, const LogicSite& site,
+                                  std::span<const Value> values, bool open) {
   Pattern out;
   const auto& columns = k.program().checked.columns(site.relation);
   std::map<std::string, int> first;
@@ -270,7 +277,10 @@ std::optional<Pattern> pattern_of(const Knowledge& k, const LogicSite& site, boo
       out.chosen.push_back(domain.place(name));
     };
     const auto* text = std::get_if<std::string>(&term.constant);
-    if (term.kind == LogicTerm::Kind::Any) {
+    if (!open && term.kind == LogicTerm::Kind::Value) {
+      if (!values[term.slot].is(Kind::String)) return {};
+      constant(values[term.slot].string());
+    } else if (term.kind == LogicTerm::Kind::Any) {
       variable(static_cast<int>(i));
     } else if (!term.name.empty() && (open || domain.place(term.name) < 0)) {
       variable(first.emplace(term.name, static_cast<int>(i)).first->second);
@@ -326,12 +336,12 @@ tl::Tensor forward_tensor(Context& context, RelationId relation,
   return rounds ? forward.rounds(relation, *rounds) : forward.fixed_point(relation);
 }
 
-tl::Tensor query_score(Context& context, const LogicSite& site) {
+tl::Tensor query_score(Context& context, const LogicSite& site, std::span<const Value> values) {
   Knowledge& k = knowledge_of(context);
   k.database(context);
   const tl::Tensor rules =
       forward_tensor(context, site.relation, Forward(context, site.relation).depth());
-  const auto pattern = pattern_of(k, site, false);
+  const auto pattern = pattern_of(k, site, values, false);
   if (!pattern) {
     throw RuntimeError(tl::join("a gradient of ", site.text,
                                 " needs entities and variables alone, without 'where'"));
@@ -345,7 +355,7 @@ std::size_t forward_solutions(Context& context, const LogicSite& site,
   k.database(context);
   Forward forward(context, site.relation);
   if (forward.possible()) {
-    if (const auto pattern = pattern_of(k, site, true)) {
+    if (const auto pattern = pattern_of(k, site, values, true)) {
       return count_matches(forward.fixed_point(site.relation), *pattern);
     }
   }

@@ -24,7 +24,7 @@ tl::Tensor forward_tensor(Context& context, logic::RelationId relation,
 
 // The sum of the elements that a query asks for, by rules without a step: what a gradient of the
 // query is the gradient of. Recursion is followed as many rounds deep as there are relations.
-tl::Tensor query_score(Context& context, const LogicSite& site);
+tl::Tensor query_score(Context& context, const LogicSite& site, std::span<const Value> values);
 
 // How many solutions a query has whose names are all variables, through tensors where the rules
 // allow it and else through the engine.

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -119,6 +120,10 @@ std::optional<Constant> constant_of(const Field& field, ColumnType::Kind kind) {
 }
 
 std::string contents(const std::string& path) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) {
+    throw Error(ErrorKind::BadFile, "logic", path, " is a folder");
+  }
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   if (in) text << in.rdbuf();

@@ -153,6 +153,7 @@ bool Database::add_fact(RelationId relation, std::span<const Id> tuple) {
     check_constant(state_->symbols, signature, c, tuple[c], -1, -1);
   }
   if (!state_->relations[relation]->facts.insert(tuple.data())) return false;
+  ++state_->relations[relation]->changes;
   state_->invalidate(relation);
   return true;
 }
@@ -160,13 +161,19 @@ bool Database::add_fact(RelationId relation, std::span<const Id> tuple) {
 bool Database::remove_fact(RelationId relation, std::span<const Id> tuple) {
   Table& facts = state_->relations.at(relation)->facts;
   if (tuple.size() != facts.width() || !facts.erase(tuple.data())) return false;
+  ++state_->relations[relation]->changes;
   state_->invalidate(relation);
   return true;
 }
 
 void Database::clear_facts(RelationId relation) {
   state_->relations.at(relation)->facts.clear();
+  ++state_->relations[relation]->changes;
   state_->invalidate(relation);
+}
+
+std::uint64_t Database::changes(RelationId relation) const {
+  return state_->relations.at(relation)->changes;
 }
 
 const Table& Database::facts(RelationId relation) const {

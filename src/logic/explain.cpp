@@ -268,7 +268,9 @@ std::string Proof::to_text() const {
     waiting.pop_back();
     const Node& node = nodes[at];
     // A chain as deep as this is shown in steps of one space from here on.
-    out += std::string(depth <= 40 ? 2 * depth : 40 + depth, ' ') + node.text;
+    // Far in, the depth is a number: a proof as long as its chain must not be as wide.
+    out += depth <= 40 ? std::string(2 * depth, ' ') : join(std::string(80, ' '), depth, ": ");
+    out += node.text;
     const bool is_again = shown[at];
     shown[at] = true;
     if (node.kind == Node::Kind::Fact) out += "  [fact]";

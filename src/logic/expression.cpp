@@ -97,7 +97,15 @@ Constant arithmetic(Op op, const Constant& a, const Constant& b) {
   if (is_number(a) && is_number(b)) return reals(op, number(a), number(b));
   const auto* s = std::get_if<std::string>(&a);
   const auto* t = std::get_if<std::string>(&b);
-  if (op == Op::Add && s != nullptr && t != nullptr) return *s + *t;
+  if (op == Op::Add && s != nullptr && t != nullptr) {
+    // Rules that make ever longer texts would never end.
+    constexpr std::size_t kLongest = 1 << 14;
+    if (s->size() + t->size() > kLongest) {
+      throw LogicError(LogicError::What::Limit, -1, "a rule makes a text of more than ", kLongest,
+                       " bytes");
+    }
+    return *s + *t;
+  }
   bad_operands(verb(op), a, b);
 }
 

@@ -16,7 +16,8 @@ struct Relation {
   Table facts;
   Table all;  // with what follows; not used without rules
   bool has_rules = false;
-  bool valid = false;  // is `all` what the facts and rules of now give?
+  std::uint64_t changes = 0;  // of the facts
+  bool valid = false;         // is `all` what the facts and rules of now give?
 
   Table& tuples() noexcept { return has_rules ? all : facts; }
 };

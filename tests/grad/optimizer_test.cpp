@@ -138,6 +138,42 @@ TEST_P(Optimizers, RefuseWhatDoesNotFit) {
                [] { make_adam({.beta2 = 1}); });
 }
 
+TEST_P(Optimizers, TakeAStateOfTheSameShapeAlone) {
+  const auto adam = make_adam({});
+  Tensor x = value(1);
+  const Tensor g = value(1);
+  const Tensor steps = Tensor::from({std::int64_t{1}}, {1});
+  const Tensor long_one = full({3}, 1, DType::F64, device());
+  adam->load_state({{"steps", steps}, {"0.first", long_one}, {"0.second", value(1)}});
+  expect_error(ErrorKind::ShapeMismatch,
+               "parameter 0 has shape (1,), and 'first' of its state (3,)",
+               [&] { adam->step({&x, 1}, {&g, 1}); });
+  EXPECT_EQ(real(x), 1);
+  expect_error(ErrorKind::BadArgument, "-1 steps",
+               [&] { adam->load_state({{"steps", Tensor::from({std::int64_t{-1}}, {1})}}); });
+  expect_error(ErrorKind::BadArgument, "'0.third' is no part of a state",
+               [&] { adam->load_state({{"steps", steps}, {"0.third", value(1)}}); });
+  // From a file it comes as f32 and on the CPU.
+  adam->load_state({{"steps", steps},
+                    {"0.first", full({1}, 0.5, DType::F32)},
+                    {"0.second", full({1}, 0.25, DType::F32)}});
+  adam->step({&x, 1}, {&g, 1});
+  EXPECT_EQ(adam->steps(), 2);
+  EXPECT_EQ(adam->state().at("0.first").dtype(), DType::F64);
+}
+
+TEST_P(Optimizers, GoOnWhereTheLastParameterHasNoState) {
+  const auto first = make_sgd({.rate = 0.5});
+  Tensor p[] = {value(1, DType::F16), value(1, DType::F32)};
+  const Tensor g[] = {value(1, DType::F16), value(1, DType::F32)};
+  first->step(p, g);
+  const auto second = make_sgd({.rate = 0.5});
+  second->load_state(first->state());
+  second->step(p, g);
+  EXPECT_EQ(real(p[0]), 0);
+  EXPECT_EQ(real(p[1]), 0);
+}
+
 TEST_P(Optimizers, ClipToALength) {
   Tensor gradients[] = {value(3, DType::F32), value(4, DType::F32)};
   EXPECT_DOUBLE_EQ(clip_gradients(gradients, 10), 5);

@@ -68,6 +68,7 @@ class Optimizer {
   bool was_set_anew(std::size_t i, const Tensor& parameter) const;
 
   std::vector<Slots> slots_;
+  bool has_stepped_ = false;     // with these slots
   std::vector<Tensor> rounded_;  // half parameters as the last step left them, sharing their memory
 };
 

@@ -85,6 +85,7 @@ class Database {
   bool remove_fact(RelationId relation, std::span<const Id> tuple);
   void clear_facts(RelationId relation);
   const Table& facts(RelationId relation) const;
+  std::uint64_t changes(RelationId relation) const;  // grows with every fact that comes or goes
   // Every line of a CSV file is a fact: texts, whole numbers, numbers and true/false, or quoted
   // texts. The first line is left out when `header`. The number of new facts.
   std::size_t load_csv(RelationId relation, const std::string& path, bool header = false,

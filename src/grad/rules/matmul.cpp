@@ -8,7 +8,11 @@ namespace tl::grad {
 
 namespace {
 
-Tensor as_rows(const Tensor& x) { return x.rank() == 2 ? x : reshape(x, {-1, x.dim(-1)}); }
+Tensor as_rows(const Tensor& x) {
+  std::int64_t rows = 1;
+  for (int d = 0; d + 1 < x.rank(); ++d) rows *= x.shape()[d];
+  return x.rank() == 2 ? x : reshape(x, {rows, x.dim(-1)});
+}
 
 void matmul_rule(Flow& flow) {
   const Tensor& g = flow.gradient();

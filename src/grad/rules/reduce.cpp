@@ -62,7 +62,10 @@ void var_rule(Flow& flow) {
 }
 void std_rule(Flow& flow) {
   const double scale = 1 / (count_of(flow) - flow.real(1));
-  flow.give(0, mul(div(mul(gradient(flow), scale), result(flow)), centred(flow)));
+  // Where nothing differs, nothing moves it to either side.
+  const Tensor y = result(flow), is_none = eq(y, 0);
+  const Tensor g = where(is_none, 0, mul(gradient(flow), scale));
+  flow.give(0, mul(div(g, where(is_none, 1, y)), centred(flow)));
 }
 
 // To the extreme element; to several equal ones in equal parts.
@@ -77,7 +80,9 @@ void extreme_rule(Flow& flow) {
 }
 
 void logsumexp_rule(Flow& flow) {
-  flow.give(0, mul(gradient(flow), exp(sub(flow.input(0), result(flow)))));
+  // A row of -inf alone is less than any, whatever its elements do.
+  const Tensor y = result(flow);
+  flow.give(0, mul(gradient(flow), exp(sub(flow.input(0), where(isinf(y), 0, y)))));
 }
 
 void norm_rule(Flow& flow) {

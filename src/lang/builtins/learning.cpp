@@ -3,6 +3,7 @@
 #include "lang/builtins/library.h"
 #include "lang/builtins/model_objects.h"
 #include "lang/convert.h"
+#include "lang/knowledge.h"
 #include "lang/training.h"
 #include "tl/tensor/npy.h"
 
@@ -11,6 +12,12 @@ namespace tl::lang {
 namespace {
 
 constexpr std::string_view kSection = "learning";
+
+// Learnable relations become parameters when they are first looked at, which is now.
+Learning& with_relations(Context& context) {
+  if (context.knowledge) context.knowledge->make_parameters(context);
+  return *context.learning;
+}
 
 Value call_backward(Context& context, Args& args) {
   Learning& learning = *context.learning;
@@ -53,7 +60,7 @@ Value call_set_lr(Context&, Args& args) {
 
 Value call_parameters(Context& context, Args&) {
   Value out = make<MapObject>();
-  for (const LearnParameter& parameter : context.learning->parameters()) {
+  for (const LearnParameter& parameter : with_relations(context).parameters()) {
     out.mutate<MapObject>().slot(Value(parameter.name)) = Value(parameter.tensor().detach());
   }
   return out;
@@ -70,13 +77,14 @@ NamedTensors tensors_in(const Context& context, const Args& args, std::size_t i)
 // A file, or what parameters() gave before.
 Value call_load_parameters(Context& context, Args& args) {
   if (args[0].is(Kind::Map)) {
-    context.learning->load("the map", tensors_in(context, args, 0));
+    with_relations(context).load("the map", tensors_in(context, args, 0));
     return {};
   }
   const std::string& path = args.string(0);
   expect_file(path);
-  context.learning->load(path, path.ends_with(".npz") ? Npz(path).load_all(context.device)
-                                                      : Safetensors(path).load_all(context.device));
+  with_relations(context).load(path, path.ends_with(".npz")
+                                         ? Npz(path).load_all(context.device)
+                                         : Safetensors(path).load_all(context.device));
   return {};
 }
 
