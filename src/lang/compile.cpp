@@ -513,7 +513,7 @@ class ProgramCompiler {
 
 CompiledProgram compile(World& world, std::span<const ast::Program* const> programs,
                         const CompileOptions& options, std::vector<Diagnostic>& diagnostics) {
-  Compilation compilation{world, diagnostics, options};
+  Compilation compilation{world, diagnostics, options, {}};
   return ProgramCompiler(compilation).compile(programs);
 }
 

@@ -23,8 +23,7 @@ struct Compilation {
   std::vector<Diagnostic>& diagnostics;
   CompileOptions options;
   // Types that are about to be declared.
-  std::set<std::string, std::less<>> entity_names =
-      {};  // NOLINT(readability-redundant-member-init)
+  std::set<std::string, std::less<>> entity_names;
 
   void error(const Span& span, std::string message, std::string hint = {});
   void warning(const Span& span, std::string message, std::string hint = {});
