@@ -135,11 +135,12 @@ TL_MATH_FN Bits64 draw(Bits64 seed, Bits64 step, Bits64 total) {
 // ---- bins
 
 // Depths (or distances) in steps of 1/64, in the same order as they are; the last bin has all from
-// 32 on.
+// 32 on, the first also what is above the largest that is left: candidates cut before.
 inline constexpr unsigned kBins = 2048;
 
 TL_MATH_FN unsigned bin_at(float depth) {
   const float place = depth * 64.0f;
+  if (place < 0.0f) return 0;
   return place < static_cast<float>(kBins - 1) ? static_cast<unsigned>(place) : kBins - 1;
 }
 

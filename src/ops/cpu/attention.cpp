@@ -109,8 +109,10 @@ class Block {
 
     std::int64_t begin = a_.keys(), end = 0;
     for (std::int64_t r = 0; r < rows; ++r) {
-      widen_row(q_ + b * qs[0] + head(r) * qs[1] + query(r) * qs[2], qs[3], depth,
-                room.q.get() + r * depth);
+      if (depth > 0) {
+        widen_row(q_ + b * qs[0] + head(r) * qs[1] + query(r) * qs[2], qs[3], depth,
+                  room.q.get() + r * depth);
+      }
       begin = std::min(begin, first_key(query(r)));
       end = std::max(end, last_key(query(r)));
     }
@@ -122,8 +124,10 @@ class Block {
     for (std::int64_t key = begin; key < end; key += kTile) {
       const std::int64_t count = std::min(kTile, end - key);
       for (std::int64_t j = 0; j < count; ++j) {
-        widen_row(k_ + b * ks[0] + kv * ks[1] + (key + j) * ks[2], ks[3], depth,
-                  room.k.get() + j * depth);
+        if (depth > 0) {  // else the keys are no memory at all, in which nothing has a place
+          widen_row(k_ + b * ks[0] + kv * ks[1] + (key + j) * ks[2], ks[3], depth,
+                    room.k.get() + j * depth);
+        }
         W* v = room.v.get() + j * pitch_;
         widen_row(v_ + b * vs[0] + kv * vs[1] + (key + j) * vs[2], vs[3], dv, v);
         std::fill(v + dv, v + pitch_, W(0));
