@@ -29,9 +29,9 @@ namespace tl::cli {
 
 namespace {
 
-constexpr const char* kWhere = "chat";
+constexpr const char* kChatWhere = "chat";
 
-struct Options {
+struct ChatArguments {
   std::shared_ptr<ModelOptions> model = std::make_shared<ModelOptions>();
   std::shared_ptr<TextOptions> text = std::make_shared<TextOptions>();
   std::string system;
@@ -53,7 +53,7 @@ constexpr std::string_view kHelp =
 
 class Conversation {
  public:
-  Conversation(const Options& options, LoadedModel& model)
+  Conversation(const ChatArguments& options, LoadedModel& model)
       : options_(options),
         model_(model),
         engine_(model.decoder, model.tokenizer(options.model->quiet),
@@ -79,7 +79,7 @@ class Conversation {
       model_.memory.note_cache(session_.cache_bytes());
     }
     if (!editor_.is_terminal() && interrupted()) {
-      throw Error(ErrorKind::BadArgument, kWhere, "it was interrupted");
+      throw Error(ErrorKind::BadArgument, kChatWhere, "it was interrupted");
     }
   }
 
@@ -138,7 +138,7 @@ class Conversation {
       const std::vector<std::string> names{"/help", "/system", "/reset", "/fork",  "/switch",
                                            "/save", "/load",   "/stats", "/retry", "/quit"};
       const std::string meant = nearest(name, names);
-      throw Error(ErrorKind::BadArgument, kWhere, "there is no command '", name, "'",
+      throw Error(ErrorKind::BadArgument, kChatWhere, "there is no command '", name, "'",
                   meant.empty() ? "" : "; did you mean '" + meant + "'?",
                   " /help lists them, // begins a message with a slash");
     }
@@ -146,7 +146,7 @@ class Conversation {
   }
 
   static std::string path_of(const std::string& name, const std::string& rest) {
-    if (rest.empty()) throw Error(ErrorKind::BadArgument, kWhere, name, " needs a file");
+    if (rest.empty()) throw Error(ErrorKind::BadArgument, kChatWhere, name, " needs a file");
     return rest;
   }
 
@@ -154,7 +154,7 @@ class Conversation {
     std::size_t number = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (failed != std::errc() || end != text.data() + text.size()) {
-      throw Error(ErrorKind::BadArgument, kWhere, "/switch needs a number from 1 to ",
+      throw Error(ErrorKind::BadArgument, kChatWhere, "/switch needs a number from 1 to ",
                   session_.count(), ", not ", in_quotes(text));
     }
     session_.go_to(number);
@@ -200,7 +200,7 @@ class Conversation {
     if (editor_.is_terminal()) fmt::print("{}\n", coloured(stdout, Colour::Dim, text));
   }
 
-  const Options& options_;
+  const ChatArguments& options_;
   LoadedModel& model_;
   Engine engine_;
   ChatSession session_;
@@ -208,8 +208,8 @@ class Conversation {
   std::optional<GenerationStatistics> last_;
 };
 
-int chat(const Options& options) {
-  expect_utf8(kWhere, options.system);
+int chat(const ChatArguments& options) {
+  expect_utf8(kChatWhere, options.system);
   with_model(*options.model, options.chunk,
              [&](LoadedModel& model) { Conversation(options, model).run(); });
   return 0;
@@ -218,7 +218,7 @@ int chat(const Options& options) {
 }  // namespace
 
 void add_chat(CLI::App& app, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ChatArguments>();
   CLI::App& command =
       *app.add_subcommand("chat", "talk with a model; /help there lists what can be done");
   add_model_options(command, options->model);

@@ -18,7 +18,7 @@ namespace tl::cli {
 
 namespace {
 using Json = nlohmann::ordered_json;
-constexpr const char* kWhere = "chat";
+constexpr const char* kChatSessionWhere = "chat";
 }  // namespace
 
 ChatSession::ChatSession(Engine& engine, ChatTemplate chat_template, const TextOptions& options)
@@ -63,7 +63,7 @@ ChatSession::Prompt ChatSession::fitting_prompt(Branch& branch) const {
     Prompt prompt = prompt_of(branch);
     if (std::cmp_less_equal(prompt.tokens.size(), context)) return prompt;
     if (options_.context == ContextPolicy::Stop || branch.messages.size() < 3) {
-      throw Error(ErrorKind::BadArgument, kWhere, "the chat has ", prompt.tokens.size(),
+      throw Error(ErrorKind::BadArgument, kChatSessionWhere, "the chat has ", prompt.tokens.size(),
                   " tokens, and the context holds ", context,
                   branch.messages.size() < 3 ? "" : "; /reset begins a new one");
     }
@@ -112,7 +112,7 @@ GenerationResult ChatSession::answer(const std::function<void(std::string_view)>
 
 GenerationResult ChatSession::say(std::string message,
                                   const std::function<void(std::string_view)>& show) {
-  expect_utf8(kWhere, message);
+  expect_utf8(kChatSessionWhere, message);
   const std::vector<ChatMessage> before = branch().messages;
   branch().messages.push_back({"user", std::move(message)});
   retries_ = 0;
@@ -126,7 +126,7 @@ GenerationResult ChatSession::say(std::string message,
 
 GenerationResult ChatSession::retry(const std::function<void(std::string_view)>& show) {
   if (branch().messages.empty() || branch().messages.back().role != "assistant") {
-    throw Error(ErrorKind::BadArgument, kWhere, "there is no answer yet to try again");
+    throw Error(ErrorKind::BadArgument, kChatSessionWhere, "there is no answer yet to try again");
   }
   const std::vector<ChatMessage> before = branch().messages;
   branch().messages.pop_back();
@@ -155,8 +155,8 @@ std::size_t ChatSession::fork() {
 
 void ChatSession::go_to(std::size_t number) {
   if (number < 1 || number > branches_.size()) {
-    throw Error(ErrorKind::BadArgument, kWhere, "there is no chat ", number, "; there are ",
-                branches_.size());
+    throw Error(ErrorKind::BadArgument, kChatSessionWhere, "there is no chat ", number,
+                "; there are ", branches_.size());
   }
   current_ = number - 1;
 }

@@ -21,7 +21,7 @@ namespace tl::cli {
 
 namespace {
 
-struct Options {
+struct ConvertArguments {
   std::vector<std::string> from;
   std::string to, part_bytes;
   ConvertOptions how;
@@ -35,7 +35,7 @@ std::string folder_of(const std::string& from) {
   return parent.empty() ? "." : parent.string();
 }
 
-int convert(const Options& options) {
+int convert(const ConvertArguments& options) {
   ConvertOptions how = options.how;
   if (!options.part_bytes.empty()) how.max_part_bytes = parse_bytes(options.part_bytes);
   const std::string to = options.to.empty() ? folder_of(options.from.front()) : options.to;
@@ -66,7 +66,7 @@ int convert(const Options& options) {
 }  // namespace
 
 void add_convert(CLI::App& app, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ConvertArguments>();
   CLI::App& command =
       *app.add_subcommand("convert", "make a GGUF model of a Hugging Face checkpoint");
   command

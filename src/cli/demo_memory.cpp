@@ -27,11 +27,11 @@ namespace tl::cli {
 
 namespace {
 
-constexpr const char* kWhere = "demo memory";
+constexpr const char* kDemoMemoryWhere = "demo memory";
 constexpr float kBefore = 1;
 constexpr float kWritten = 7;
 
-struct Options {
+struct DemoMemoryArguments {
   std::uint64_t bytes = std::uint64_t{1} << 30;
   std::uint64_t clones = 1000;
 };
@@ -58,7 +58,7 @@ float at(const Memory& memory, std::uint64_t index) {
 }
 
 void expect(bool claim, const char* otherwise) {
-  if (!claim) throw Error(ErrorKind::Device, kWhere, otherwise);
+  if (!claim) throw Error(ErrorKind::Device, kDemoMemoryWhere, otherwise);
 }
 
 // The story as a table: what was done, how long it took, and what is in use afterwards.
@@ -80,7 +80,7 @@ class Story {
   Table table_;
 };
 
-void tell(const Device& device, const Options& options) {
+void tell(const Device& device, const DemoMemoryArguments& options) {
   const std::uint64_t count = (options.bytes + sizeof(float) - 1) / sizeof(float);
   const std::uint64_t middle = count / 2;
   const std::uint64_t chosen = options.clones / 2;
@@ -142,7 +142,7 @@ void tell(const Device& device, const Options& options) {
       format_bytes(trimmed));
 }
 
-int demo_memory(const std::string& name, const Options& options) {
+int demo_memory(const std::string& name, const DemoMemoryArguments& options) {
   const Device device = Device::parse(name);
   const MemoryInfo memory = device.memory_info();
   fmt::print("Tallow {} on {}: {} ({}), {} free of {}\n\n", version(), device.text(), device.name(),
@@ -152,7 +152,8 @@ int demo_memory(const std::string& name, const Options& options) {
   const MemoryReport report = memory_report();
   fmt::print("\n{}\n{}", coloured(stdout, Colour::Bold, "Memory report"), report.text());
   if (!report.everything_returned()) {
-    throw Error(ErrorKind::Device, kWhere, "memory is still held after everything was dropped");
+    throw Error(ErrorKind::Device, kDemoMemoryWhere,
+                "memory is still held after everything was dropped");
   }
   return 0;
 }
@@ -171,7 +172,7 @@ auto checked(const char* option, Parse&& parse) {
 
 void add_demo_memory(CLI::App& demo, Action& chosen) {
   const auto device = std::make_shared<std::string>("auto");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DemoMemoryArguments>();
   CLI::App& command = *demo.add_subcommand(
       "memory", "clone a tensor many times, write to one clone, give all back");
   add_device_option(command, device);

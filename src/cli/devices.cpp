@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct DevicesArguments {
   bool json = false;
   bool modules = false;
 };
@@ -85,7 +85,7 @@ std::vector<ModuleLine> load_modules(const Device& device) {
   return lines;
 }
 
-DeviceLine look_at(const Device& device, const Options& options) {
+DeviceLine look_at(const Device& device, const DevicesArguments& options) {
   DeviceLine line{.device = device, .memory = {}, .problem = {}, .modules = {}};
   try {
     line.memory = device.memory_info();
@@ -162,7 +162,7 @@ Json to_json(const DriverInfo& driver) {
 }
 
 void print_json(const std::vector<DeviceLine>& lines, const std::vector<DriverInfo>& drivers,
-                const Options& options) {
+                const DevicesArguments& options) {
   Json json{{"version", version()}, {"devices", Json::array()}, {"drivers", Json::array()}};
   for (const DeviceLine& line : lines) {
     json["devices"].push_back(to_json(line, driver_of(line.device, drivers), options.modules));
@@ -205,7 +205,7 @@ void print_modules(const DeviceLine& line) {
   table.print(stdout);
 }
 
-int devices(const Options& options) {
+int devices(const DevicesArguments& options) {
   const std::vector<DriverInfo> drivers = gpu_drivers();
   std::vector<DeviceLine> lines;
   for (const Device& device : Device::all()) lines.push_back(look_at(device, options));
@@ -233,7 +233,7 @@ int devices(const Options& options) {
 }  // namespace
 
 void add_devices(CLI::App& app, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DevicesArguments>();
   CLI::App& command = *app.add_subcommand("devices", "list the devices there are to compute on");
   command.add_flag("--json", options->json, "print it as JSON");
   command.add_flag("--modules", options->modules,

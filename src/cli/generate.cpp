@@ -28,9 +28,9 @@ namespace tl::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* kWhere = "generate";
+constexpr const char* kGenerateWhere = "generate";
 
-struct Options {
+struct GenerateArguments {
   std::shared_ptr<ModelOptions> model = std::make_shared<ModelOptions>();
   std::shared_ptr<TextOptions> text = std::make_shared<TextOptions>();
   std::vector<std::string> prompts;
@@ -52,10 +52,10 @@ struct Outcome {
   double load_seconds = 0;
 };
 
-std::vector<std::string> read_prompts(const Options& options) {
+std::vector<std::string> read_prompts(const GenerateArguments& options) {
   std::vector<std::string> prompts = options.prompts;
   if (prompts.empty()) {
-    std::string text = read_input(kWhere);
+    std::string text = read_input(kGenerateWhere);
     // The new line that `echo` and editors put at the end is nobody's wish.
     if (text.ends_with('\n')) text.pop_back();
     if (options.lines) {
@@ -68,16 +68,16 @@ std::vector<std::string> read_prompts(const Options& options) {
       prompts.push_back(std::move(text));
     }
   }
-  if (prompts.empty()) throw Error(ErrorKind::BadArgument, kWhere, "the prompt is empty");
+  if (prompts.empty()) throw Error(ErrorKind::BadArgument, kGenerateWhere, "the prompt is empty");
   for (const std::string& prompt : prompts) {
-    if (prompt.empty()) throw Error(ErrorKind::BadArgument, kWhere, "the prompt is empty");
-    expect_utf8(kWhere, prompt);
+    if (prompt.empty()) throw Error(ErrorKind::BadArgument, kGenerateWhere, "the prompt is empty");
+    expect_utf8(kGenerateWhere, prompt);
   }
   return prompts;
 }
 
 std::vector<std::vector<TokenId>> encode(const std::vector<std::string>& prompts,
-                                         const Options& options, const LoadedModel& model,
+                                         const GenerateArguments& options, const LoadedModel& model,
                                          const Tokenizer& tokenizer) {
   std::vector<std::vector<TokenId>> out;
   for (const std::string& prompt : prompts) {
@@ -115,7 +115,8 @@ KvCache shared_cache(const std::vector<std::vector<TokenId>>& prompts, const Dec
   return cache;
 }
 
-Outcome write(const Options& options, const std::vector<std::string>& prompts, LoadedModel& model) {
+Outcome write(const GenerateArguments& options, const std::vector<std::string>& prompts,
+              LoadedModel& model) {
   const Tokenizer tokenizer = model.tokenizer(options.model->quiet);
   const auto tokens = encode(prompts, options, model, tokenizer);
   const auto parallel = options.parallel > 0
@@ -172,7 +173,7 @@ Json to_json(const GenerationResult& result, const std::string& prompt, std::uin
   return json;
 }
 
-void print_json(const Options& options, const std::vector<std::string>& prompts,
+void print_json(const GenerateArguments& options, const std::vector<std::string>& prompts,
                 const Outcome& outcome, const MemoryUse& memory, const std::string& device) {
   Json json{{"model", options.model->path}, {"device", device}};
   Json results = Json::array();
@@ -218,7 +219,7 @@ void print_statistics(const Outcome& outcome) {
   }
 }
 
-int generate(const Options& options) {
+int generate(const GenerateArguments& options) {
   const std::vector<std::string> prompts = read_prompts(options);
   const bool streams = prompts.size() == 1 && !options.json && !options.no_stream;
   Outcome outcome;
@@ -250,7 +251,7 @@ int generate(const Options& options) {
     return result.reason == FinishReason::Cancelled;
   };
   if (std::any_of(outcome.results.begin(), outcome.results.end(), is_cancelled)) {
-    throw Error(ErrorKind::BadArgument, kWhere, "it was interrupted");
+    throw Error(ErrorKind::BadArgument, kGenerateWhere, "it was interrupted");
   }
   return failed > 0 ? 1 : 0;
 }
@@ -258,7 +259,7 @@ int generate(const Options& options) {
 }  // namespace
 
 void add_generate(CLI::App& app, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<GenerateArguments>();
   CLI::App& command =
       *app.add_subcommand("generate", "write what a model says after a prompt, or after several");
   add_model_options(command, options->model);

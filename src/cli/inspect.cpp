@@ -39,7 +39,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kShownItems = 6;  // of an array
 constexpr std::size_t kShownText = 60;  // bytes of a text
 
-struct Options {
+struct InspectArguments {
   std::string path;
   bool json = false;
   bool metadata = false;
@@ -200,7 +200,7 @@ Json json_of(const GgufValue& value, bool full, bool& shortened) {
 
 // ---- the formats
 
-MetadataLine metadata_line(const GgufEntry& entry, const Options& options) {
+MetadataLine metadata_line(const GgufEntry& entry, const InspectArguments& options) {
   const GgufValue& value = entry.value;
   MetadataLine line{.key = std::string(entry.key),
                     .type = std::string(name(value.type())),
@@ -221,7 +221,7 @@ MetadataLine metadata_line(const GgufEntry& entry, const Options& options) {
   return line;
 }
 
-Report inspect_gguf(const Options& options) {
+Report inspect_gguf(const InspectArguments& options) {
   const GgufFile file = GgufFile::open(options.path);
   Report report{.format = "gguf",
                 .title = fmt::format("GGUF version {}", file.version()),
@@ -249,7 +249,7 @@ Report inspect_gguf(const Options& options) {
   return report;
 }
 
-Report inspect_safetensors(const Options& options, std::uint64_t file_bytes) {
+Report inspect_safetensors(const InspectArguments& options, std::uint64_t file_bytes) {
   const Safetensors file(options.path);
   Report report{.format = "safetensors",
                 .title = "safetensors",
@@ -288,7 +288,7 @@ TensorLine npy_line(std::string name, const NpyInfo& info) {
           .bytes = info.bytes};
 }
 
-Report inspect_npy(const Options& options, std::uint64_t file_bytes, bool several) {
+Report inspect_npy(const InspectArguments& options, std::uint64_t file_bytes, bool several) {
   Report report{.format = several ? "npz" : "npy",
                 .title = several ? "npz" : "npy",
                 .parts = {options.path},
@@ -323,7 +323,7 @@ Report inspect_npy(const Options& options, std::uint64_t file_bytes, bool severa
 }
 
 // By what a file begins with; only what begins with nothing in particular goes by its name.
-Report inspect_file(const Options& options) {
+Report inspect_file(const InspectArguments& options) {
   std::string start;
   std::uint64_t size = 0;
   {
@@ -370,7 +370,7 @@ Json to_json(const TensorLine& tensor) {
   return json;
 }
 
-void print_json(const Report& report, const Options& options) {
+void print_json(const Report& report, const InspectArguments& options) {
   const Total total = total_of(report);
   const auto bits = total.bits_per_weight();
   Json json{{"file", options.path}, {"format", report.format}};
@@ -441,7 +441,7 @@ void print_tensors(const Report& report) {
   types.print(stdout);
 }
 
-void print_text(const Report& report, const Options& options) {
+void print_text(const Report& report, const InspectArguments& options) {
   const Total total = total_of(report);
   std::string line = fmt::format("{}: {}", printable(options.path), report.title);
   if (report.parts.size() > 1) line += ", " + counted(report.parts.size(), "part");
@@ -454,7 +454,7 @@ void print_text(const Report& report, const Options& options) {
   if (options.shows_tensors()) print_tensors(report);
 }
 
-int inspect(const Options& options) {
+int inspect(const InspectArguments& options) {
   const Report report = inspect_file(options);
   if (options.json) {
     print_json(report, options);
@@ -467,7 +467,7 @@ int inspect(const Options& options) {
 }  // namespace
 
 void add_inspect(CLI::App& app, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<InspectArguments>();
   CLI::App& command =
       *app.add_subcommand("inspect", "show what a GGUF, safetensors, npy or npz file holds");
   command.add_option("file", options->path, "the file; of a model in parts any of them")

@@ -28,9 +28,9 @@ namespace tl::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* kWhere = "load";
+constexpr const char* kLoadWhere = "load";
 
-struct Options {
+struct LoadArguments {
   std::string path;
   std::shared_ptr<std::string> device = std::make_shared<std::string>("auto");
   int threads = 0;
@@ -99,13 +99,13 @@ void check_bytes(const GgufFile& file, const ModelWeights& weights) {
     stored.resize(info.size_bytes());
     file.read(info, 0, stored);
     if (tensor.to_blocks() != stored) {
-      throw Error(ErrorKind::Device, kWhere, "tensor '", name, "' is not on ", tensor.location(),
-                  " as it is in the file");
+      throw Error(ErrorKind::Device, kLoadWhere, "tensor '", name, "' is not on ",
+                  tensor.location(), " as it is in the file");
     }
   }
 }
 
-Run load_once(const GgufFile& file, const Device& device, const Options& options) {
+Run load_once(const GgufFile& file, const Device& device, const LoadArguments& options) {
   Run run;
   device.trim();
   device.reset_peak();
@@ -144,11 +144,12 @@ Run load_once(const GgufFile& file, const Device& device, const Options& options
   if (after.live_bytes != before.live_bytes || after.live_blocks != before.live_blocks ||
       after.mapped_blocks != before.mapped_blocks || device.pinned_pool().live_blocks != 0 ||
       run.returned != after.allocations - before.allocations) {
-    throw Error(ErrorKind::Device, kWhere, "not everything came back:\n", memory_report().text());
+    throw Error(ErrorKind::Device, kLoadWhere, "not everything came back:\n",
+                memory_report().text());
   }
   run.trimmed = device.trim();
   if (device.pool().reserved_bytes != before.reserved_bytes) {
-    throw Error(ErrorKind::Device, kWhere, "the driver did not get back what it gave: ",
+    throw Error(ErrorKind::Device, kLoadWhere, "the driver did not get back what it gave: ",
                 format_bytes(device.pool().reserved_bytes - before.reserved_bytes), " is missing");
   }
   return run;
@@ -160,7 +161,7 @@ double overhead(const Run& run) {
                        : 100 * (static_cast<double>(run.taken) / static_cast<double>(run.live) - 1);
 }
 
-void print(const Run& run, const Options& options) {
+void print(const Run& run, const LoadArguments& options) {
   fmt::print("loaded    {} in {}: {:.1f} GB/s\n", format_bytes(run.bytes),
              format_duration(run.seconds), run.gigabytes_per_second());
   if (run.mapped > 0) fmt::print("mapped    {} used in place\n", format_bytes(run.mapped));
@@ -193,7 +194,7 @@ Json to_json(const Run& run, bool was_checked) {
           {"checked", was_checked}};
 }
 
-int load(const Options& options) {
+int load(const LoadArguments& options) {
   const Device device = Device::parse(*options.device);
   const GgufFile file = GgufFile::open(options.path);
   Json json{{"file", options.path},
@@ -219,7 +220,7 @@ int load(const Options& options) {
 }  // namespace
 
 void add_load(CLI::App& app, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LoadArguments>();
   CLI::App& command = *app.add_subcommand(
       "load", "load a GGUF model to a device, say how fast, and give everything back");
   command.add_option("model", options->path, "a GGUF file, or any part of one")->required();

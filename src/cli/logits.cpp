@@ -23,9 +23,9 @@ namespace tl::cli {
 
 namespace {
 
-constexpr const char* kWhere = "logits";
+constexpr const char* kLogitsWhere = "logits";
 
-struct Options {
+struct LogitsArguments {
   std::shared_ptr<ModelOptions> model = std::make_shared<ModelOptions>();
   std::string tokens;
   std::string prompt;
@@ -34,9 +34,9 @@ struct Options {
   bool step = false;
 };
 
-std::vector<TokenId> tokens_of(const Options& options, const LoadedModel& model) {
-  if (!options.tokens.empty()) return parse_token_ids(kWhere, options.tokens);
-  expect_utf8(kWhere, options.prompt);
+std::vector<TokenId> tokens_of(const LogitsArguments& options, const LoadedModel& model) {
+  if (!options.tokens.empty()) return parse_token_ids(kLogitsWhere, options.tokens);
+  expect_utf8(kLogitsWhere, options.prompt);
   return model.tokenizer(options.model->quiet).encode(options.prompt);
 }
 
@@ -47,14 +47,14 @@ Tensor compute(const std::vector<TokenId>& tokens, std::int64_t chunk, LoadedMod
   const auto count = static_cast<std::int64_t>(tokens.size());
   KvCache cache = decoder.new_cache();
   if (count > cache.context()) {
-    throw Error(ErrorKind::BadArgument, kWhere, "there are ", count,
+    throw Error(ErrorKind::BadArgument, kLogitsWhere, "there are ", count,
                 " tokens, and the context holds ", cache.context());
   }
   Tensor all = Tensor::uninitialized({count, vocabulary}, DType::F32, Device::cpu());
   std::byte* to = all.write(Device::cpu().stream());
   StatusLine line;
   for (std::int64_t at = 0; at < count; at += chunk) {
-    if (interrupted()) throw Error(ErrorKind::BadArgument, kWhere, "it was interrupted");
+    if (interrupted()) throw Error(ErrorKind::BadArgument, kLogitsWhere, "it was interrupted");
     const std::int64_t size = std::min(chunk, count - at);
     const Tensor part = decoder.forward(
         std::span(tokens).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(size)),
@@ -67,13 +67,14 @@ Tensor compute(const std::vector<TokenId>& tokens, std::int64_t chunk, LoadedMod
   return all;
 }
 
-int logits(const Options& options) {
+int logits(const LogitsArguments& options) {
   if (options.tokens.empty() && options.prompt.empty()) {
-    throw Error(ErrorKind::BadArgument, kWhere, "there are no tokens: --tokens or -p gives them");
+    throw Error(ErrorKind::BadArgument, kLogitsWhere,
+                "there are no tokens: --tokens or -p gives them");
   }
   with_model(*options.model, options.step ? 1 : options.chunk, [&](LoadedModel& model) {
     const std::vector<TokenId> tokens = tokens_of(options, model);
-    if (tokens.empty()) throw Error(ErrorKind::BadArgument, kWhere, "there are no tokens");
+    if (tokens.empty()) throw Error(ErrorKind::BadArgument, kLogitsWhere, "there are no tokens");
     const Tensor result = compute(tokens, options.step ? 1 : options.chunk, model);
     write_npy(options.out, result);
     if (!options.model->quiet) {
@@ -86,7 +87,7 @@ int logits(const Options& options) {
 }  // namespace
 
 void add_logits(CLI::App& app, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LogitsArguments>();
   CLI::App& command = *app.add_subcommand(
       "logits", "write a model's logits of every position of a text as a NumPy file");
   add_model_options(command, options->model);

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct OpsArguments {
   std::string name;  // of one op; empty for all
   bool json = false;
 };
@@ -89,7 +89,7 @@ void print_one(const OpRow& row) {
   fmt::print("dtypes  {}\n", join_list(dtype_names(row.dtypes), " "));
 }
 
-int ops(const Options& options) {
+int ops(const OpsArguments& options) {
   if (options.json) {
     Json json = Json::array();
     for (const OpRow& row : op_table()) {
@@ -107,7 +107,7 @@ int ops(const Options& options) {
 }  // namespace
 
 void add_ops(CLI::App& app, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<OpsArguments>();
   CLI::App& command = *app.add_subcommand("ops", "list the ops, their arguments and dtypes");
   command.add_option("name", options->name, "one op to tell about");
   command.add_flag("--json", options->json, "print it as JSON");

@@ -15,13 +15,13 @@ namespace tl::cli {
 
 namespace {
 
-struct Options {
+struct QuantizeArguments {
   std::string from, to, recipe;
   bool requantize = false;
   bool dry_run = false;
 };
 
-int quantize(const Options& options) {
+int quantize(const QuantizeArguments& options) {
   const QuantRecipe& recipe = find_quant_recipe(options.recipe);
   const GgufFile file = GgufFile::open(options.from);
   QuantizeResult result;
@@ -48,7 +48,7 @@ int quantize(const Options& options) {
 }  // namespace
 
 void add_quantize(CLI::App& app, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<QuantizeArguments>();
   CLI::App& command = *app.add_subcommand("quantize", "write a GGUF model with smaller numbers");
   command.add_option("from", options->from, "a GGUF file of F32, F16 or BF16")->required();
   command.add_option("to", options->to, "the file to write")->required();

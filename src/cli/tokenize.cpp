@@ -22,9 +22,9 @@ namespace tl::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* kWhere = "tokenize";
+constexpr const char* kTokenizeWhere = "tokenize";
 
-struct Options {
+struct TokenizeArguments {
   std::string model;
   std::string text;  // of -p
   bool has_text = false;
@@ -58,14 +58,14 @@ std::string dump(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-int tokenize(const Options& options) {
+int tokenize(const TokenizeArguments& options) {
   const Tokenizer tokenizer = Tokenizer::from_gguf(GgufFile::open(options.model));
   for (const std::string& warning : tokenizer.warnings()) {
     fmt::print(stderr, "tl: {} {}\n", coloured(stderr, Colour::Yellow, "warning:"), warning);
   }
-  const std::string text = options.has_text ? options.text : read_input(kWhere);
+  const std::string text = options.has_text ? options.text : read_input(kTokenizeWhere);
   if (options.decode) {
-    const std::string out = tokenizer.decode(parse_token_ids(kWhere, text),
+    const std::string out = tokenizer.decode(parse_token_ids(kTokenizeWhere, text),
                                              {.special = options.special, .is_start = true});
     if (options.json) {
       fmt::print("{}\n", dump(Json{{"text", out}}));
@@ -75,7 +75,7 @@ int tokenize(const Options& options) {
     }
     return 0;
   }
-  expect_utf8(kWhere, text);
+  expect_utf8(kTokenizeWhere, text);
   const std::vector<TokenId> ids =
       tokenizer.encode(text, {.add_special = !options.no_bos, .parse_special = options.special});
   if (options.json) {
@@ -97,7 +97,7 @@ int tokenize(const Options& options) {
 }  // namespace
 
 void add_tokenize(CLI::App& app, Action& chosen) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TokenizeArguments>();
   CLI::App& command =
       *app.add_subcommand("tokenize", "turn text into a model's token ids, and back");
   command.add_option("model", options->model, "a GGUF file; the vocabulary alone is enough")
