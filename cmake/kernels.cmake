@@ -135,6 +135,11 @@ else()
   set(tl_amd_targets "")
   message(STATUS "GPU kernels: no clang++-19 with lld-19: AMD kernels come from hipRTC at run time only")
 endif()
+if(TL_SANITIZE)
+  # No GPU runs these builds' code, and the images are the same in all of them; the simulated GPU has its own.
+  set(tl_nvidia_targets "")
+  set(tl_amd_targets "")
+endif()
 list(LENGTH tl_nvidia_targets nvidia_count)
 list(LENGTH tl_amd_targets amd_count)
 message(STATUS "GPU kernels: ${nvidia_count} NVIDIA and ${amd_count} AMD targets, in ${TL_KERNEL_DIR}")
@@ -218,16 +223,21 @@ add_custom_target(tl_kernel_pack DEPENDS ${TL_KERNEL_PACK})
 
 # ---- kernels as host code, for the simulated GPU
 
-# The modules that tests of this build tree launch: under ThreadSanitizer no ops (tests/CMakeLists.txt).
-set(TL_SIM_MODULES ${TL_KERNEL_MODULES} CACHE INTERNAL "")
+# The modules that tests of this build tree launch, by the number of lanes (tests/CMakeLists.txt): with sanitizers ops run
+# with 32, and not at all under ThreadSanitizer.
+set(TL_SIM_MODULES_32 ${TL_KERNEL_MODULES} CACHE INTERNAL "")
+set(TL_SIM_MODULES_64 ${TL_KERNEL_MODULES} CACHE INTERNAL "")
+if(TL_SANITIZE)
+  set(TL_SIM_MODULES_64 cast fill CACHE INTERNAL "")
+endif()
 if(TL_SANITIZE MATCHES "thread")
-  set(TL_SIM_MODULES cast fill CACHE INTERNAL "")
+  set(TL_SIM_MODULES_32 cast fill CACHE INTERNAL "")
 endif()
 
 # Compiles these modules with this build's own compiler and flags, sanitizers included, for warps of
 # `warp` lanes: targets tl_host_<module>_<warp>.
 function(tl_add_host_kernels warp)
-  foreach(module IN LISTS TL_SIM_MODULES)
+  foreach(module IN LISTS TL_SIM_MODULES_${warp})
     set(source ${TL_KERNEL_SOURCE_DIR}/${module}.cu)
     # One entry per kernel, by which the simulator launches it without knowing its parameters.
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
@@ -267,7 +277,7 @@ function(tl_add_sim_pack)
   set(inputs "")
   foreach(warp 32 64)
     tl_add_host_kernels(${warp})
-    foreach(module IN LISTS TL_SIM_MODULES)
+    foreach(module IN LISTS TL_SIM_MODULES_${warp})
       set(file ${PROJECT_BINARY_DIR}/host_kernels/tl_host_${module}_${warp}.so)
       list(APPEND inputs tl_host_${module}_${warp})
       foreach(architecture sim${warp} sm_9${warp})

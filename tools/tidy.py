@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Runs clang-tidy-19 over the sources of src/ and fails on any finding.
 
-    tidy.py BUILD_FOLDER [--jobs N] [--budget SECONDS]
+    tidy.py BUILD_FOLDER [--jobs N] [--budget SECONDS] [--analyse]
 
-A source that was clean is not looked at again until it, a header of ours that it includes, its compile command or
+Where the build compiles sources in groups (TL_GROUP_SOURCES), a group is looked at as one: most of the time goes into what
+the headers of others say, once. A source that was clean is not looked at again until it, a header of ours that it includes, its compile command or
 .clang-tidy changes; BUILD_FOLDER/tidy remembers. When the budget is spent, the files not reached are named; the next
 run begins with them.
+
+The static analyser follows every path through a function and so takes most of an hour for all of src/. It looks at the
+rooms that share memory, and with --analyse at all.
 """
 
 import argparse
@@ -20,10 +24,12 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# The compile commands are GCC's, and name warnings that clang does not have. Loops that are compiled for several
-# instruction sets are looked at once (src/ops/cpu/targets.h). The analyser follows a tenth of the paths it would by
-# default: in functions made of many templates the rest is most of the time (reduce.cpp: 280 s, so 31 s).
+# Compile commands of GCC name warnings that clang does not have. Loops that are compiled for several instruction sets are
+# looked at once (src/ops/cpu/targets.h). The analyser looks into what the source of a group includes, and follows a tenth
+# of the paths it would by default: in functions made of many templates the rest is most of the time (reduce.cpp: 280 s,
+# so 31 s).
 EXTRA = ["-Wno-unknown-warning-option", "-DTL_ONE_INSTRUCTION_SET",
+         "-Xclang", "-analyzer-opt-analyze-headers",
          "-Xclang", "-analyzer-config", "-Xclang", "max-nodes=20000"]
 
 
@@ -41,9 +47,27 @@ def our_headers(build):
     return found
 
 
-def key_of(entry, headers):
+def output_of(entry):
+    words = entry["command"].split()
+    return words[words.index("-o") + 1]
+
+
+def checks_for(entry, build, analyse):
+    """What to leave out: of a group, that it includes sources; above the rooms that share memory, the analyser."""
+    checks = ["-bugprone-suspicious-include"]
+    shared = [top / "src" / room for top in (ROOT, build) for room in ("base", "runtime", "kernels", "tensor")]
+    if not analyse and not any(is_within(entry["file"], folder) for folder in shared):
+        checks.append("-clang-analyzer-*")
+    return ",".join(checks)
+
+
+def is_within(file, folder):
+    return pathlib.Path(file).is_relative_to(folder)
+
+
+def key_of(entry, checks, headers):
     digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes())
-    digest.update(" ".join([entry["command"], *EXTRA]).encode())
+    digest.update(" ".join([entry["command"], checks, *EXTRA]).encode())
     for path in sorted({pathlib.Path(entry["file"]), *headers}):
         digest.update(str(path).encode())
         digest.update(path.read_bytes() if path.exists() else b"gone")
@@ -55,10 +79,13 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--budget", type=float, default=2400)
+    parser.add_argument("--analyse", action="store_true")
     options = parser.parse_args()
 
     entries = json.loads(pathlib.Path(options.build, "compile_commands.json").read_text())
-    entries = [e for e in entries if pathlib.Path(e["file"]).is_relative_to(ROOT / "src") and e["file"].endswith(".cpp")]
+    build = pathlib.Path(options.build).resolve()
+    entries = [e for e in entries if e["file"].endswith(".cpp") and is_within(e["file"], ROOT / "src") or
+               "/Unity/unity_" in e["file"] and is_within(e["file"], build / "src")]
     if not entries:
         sys.exit(f"tidy: {options.build} compiles no source of src/; is it built?")
     dependencies = our_headers(options.build)
@@ -66,21 +93,23 @@ def main():
     clean.mkdir(exist_ok=True)
     todo = []
     for entry in entries:
-        key = key_of(entry, dependencies.get(entry.get("output", ""), []))
+        checks = checks_for(entry, build, options.analyse)
+        key = key_of(entry, checks, dependencies.get(output_of(entry), []))
         if not (clean / key).exists():
-            todo.append((entry["file"], key))
-    print(f"{len(entries) - len(todo)} of {len(entries)} files are unchanged since they were found clean")
+            todo.append((entry["file"], key, checks))
+    print(f"{len(entries) - len(todo)} of {len(entries)} sources and groups are unchanged since they were found clean")
 
     deadline = time.monotonic() + options.budget
     failed, not_reached = [], []
 
     def check(item):
-        file, key = item
-        name = str(pathlib.Path(file).relative_to(ROOT))
+        file, key, checks = item
+        name = os.path.relpath(file, ROOT)
         if time.monotonic() > deadline:
             not_reached.append(name)
             return
         result = subprocess.run(["clang-tidy-19", "--quiet", "-p", options.build, "--warnings-as-errors=*",
+                                 f"--checks={checks}",
                                  *(f"--extra-arg={each}" for each in EXTRA), file], capture_output=True, text=True)
         if result.returncode == 0:
             (clean / key).touch()
@@ -92,7 +121,7 @@ def main():
         list(pool.map(check, todo))
     for name in not_reached:
         print(f"not reached within {options.budget:.0f} s: {name}")
-    print(f"{len(todo) - len(failed) - len(not_reached)} files looked at and clean, {len(failed)} with findings, "
+    print(f"{len(todo) - len(failed) - len(not_reached)} looked at and clean, {len(failed)} with findings, "
           f"{len(not_reached)} not reached")
     # CI leaves no check out: there a file that was not reached counts as one that failed.
     strict = os.environ.get("TL_STRICT_CHECKS") == "1"

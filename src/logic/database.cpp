@@ -57,7 +57,7 @@ std::vector<bool> Database::State::reachable(const std::vector<RelationId>& from
   return seen;
 }
 
-std::size_t Database::State::compute(const std::vector<bool>& wanted, const Limits& limits) {
+std::size_t Database::State::compute(const std::vector<bool>& wanted, const Limits& allowed) {
   std::vector<const Rule*> needed = rule_list();
   bool any = false;
   for (const Rule*& rule : needed) {
@@ -67,7 +67,7 @@ std::size_t Database::State::compute(const std::vector<bool>& wanted, const Limi
   if (!any) return 0;
   const std::vector<Stratum> strata = stratify(needed, relations.size(), namer());
   const std::vector<Table*> all = tables();
-  Evaluation evaluation{symbols, limits, all, needed, namer(), round, 0};
+  Evaluation evaluation{symbols, allowed, all, needed, namer(), round, 0};
   for (const Stratum& stratum : strata) {
     for (const RelationId r : stratum.relations) {
       const Table& facts = relations[r]->facts;

@@ -36,7 +36,7 @@ struct Database::State {
   // Everything the relations are computed from, themselves included.
   std::vector<bool> reachable(const std::vector<RelationId>& from) const;
   // Makes sure that these relations, by id, are computed. The number of tuples derived.
-  std::size_t compute(const std::vector<bool>& wanted, const Limits& limits);
+  std::size_t compute(const std::vector<bool>& wanted, const Limits& allowed);
   void invalidate(RelationId changed);
 };
 

@@ -289,7 +289,6 @@ void expect_filled(const Device& device, T value, std::uint64_t count) {
 
 struct Twelve {
   std::uint32_t a, b, c;
-  friend bool operator==(const Twelve&, const Twelve&) = default;
 };
 
 TEST_P(Memory, FillsEveryElementOfEverySize) {

@@ -169,7 +169,7 @@ void convolve_along_rows(const Convolution& c, const T* x, const T* kernel, cons
 }
 
 // Vectors as wide as the instruction set's, by the compiler's extension: they may lie anywhere.
-constexpr std::size_t kVectorBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
+constexpr std::size_t kVectorBytes = std::min<std::size_t>(HWY_MAX_BYTES, 64);
 template <class T>
 struct VectorOf {
   using Type [[gnu::vector_size(kVectorBytes), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
