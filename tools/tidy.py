@@ -3,13 +3,13 @@
 
     tidy.py BUILD_FOLDER [--jobs N] [--budget SECONDS] [--analyse]
 
-Where the build compiles sources in groups (TL_GROUP_SOURCES), a group is looked at as one: most of the time goes into what
-the headers of others say, once. A source that was clean is not looked at again until it, a header of ours that it includes, its compile command or
-.clang-tidy changes; BUILD_FOLDER/tidy remembers. When the budget is spent, the files not reached are named; the next
-run begins with them.
+Where the build compiles sources in groups (TL_GROUP_SOURCES), a group is looked at as one: most of the time goes into
+what the headers of others say, and they are read once. What was clean is not looked at again until a source of it, a
+header of ours that it includes, its compile command or .clang-tidy changes; BUILD_FOLDER/tidy remembers. When the budget is
+spent, what was not reached is named; the next run begins with it.
 
-The static analyser follows every path through a function and so takes most of an hour for all of src/. It looks at the
-rooms that share memory, and with --analyse at all.
+The static analyser follows every path through a function, which more than doubles the time for all of src/. It looks at
+the rooms that share memory, and with --analyse at all.
 """
 
 import argparse
