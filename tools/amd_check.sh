@@ -37,7 +37,7 @@ export TINYGRAD AMD_EMULATE_DIR
 tools/deps.sh build kernels test
 cmake --preset release >build/configure-release.log 2>&1 || { cat build/configure-release.log; exit 1; }
 cmake --build --preset release -j "$jobs" --target runtime_tests kernels_tests tensor_tests ops_tests \
-  quant_tests sampler_tests tl
+  quant_tests sampler_tests decoder_tests grad_tests tl
 mkdir -p $out
 g++ -std=c++20 -O2 -shared -fPIC "$AMD_EMULATE_DIR/hip_shim.cpp" -o $out/libamdhip64.so -ldl
 
@@ -80,6 +80,10 @@ for target in $targets; do
     build/release/bin/ops_tests --gtest_filter='*Sweep*:*EveryFormatDecodes*'
   check "quant-$target" "${emulated[@]}" build/release/bin/quant_tests --gtest_filter='*Sweep*:*EveryFormatDecodes*'
   check "sampler-$target" "${emulated[@]}" build/release/bin/sampler_tests --gtest_filter='*Sweep*'
+  check "decoder-$target" "${emulated[@]}" build/release/bin/decoder_tests --gtest_filter='*Sweep*'
+  # Kernels of gradients and of optimisers; other gradients are made of ops.
+  check "grad-$target" "${emulated[@]}" build/release/bin/grad_tests \
+    --gtest_filter='*RowGradient*:*Slopes*:*Optimizers*'
   awk -F '\t' '$1 == "kernels" {used += $4; all += $5} END {print "    ops launched " used " of " all " kernels"}' \
     "$out/ops-$target.tsv"
 done

@@ -8,6 +8,7 @@
 
 #include "model/gguf_files.h"
 #include "model/logits.h"
+#include "model/random_model.h"
 #include "model/reference_models.h"
 #include "support/on_every_device.h"
 #include "tl/model/quantize.h"
@@ -64,6 +65,41 @@ class Decoders : public test::OnEveryDevice {
   }
 };
 TL_ON_EVERY_DEVICE(Decoders);
+
+// A token of the smallest model after a prompt of two, with weights of every kind that the step has
+// kernels for: what an emulator has time for. Logits are about 4; products with quantised weights
+// round what they multiply, in blocks of 32 numbers on GPUs and of up to 256 on CPUs.
+TEST_P(Decoders, SweepOverTypesOfWeights) {
+  if (device().is_cpu()) GTEST_SKIP() << "it is what the others are compared with";
+  struct Case {
+    QType type;
+    double most, rms;
+  };
+  const test::Folder folder;
+  for (const Case& each : {Case{QType::F32, 0.01, 0.003},
+                           {QType::F16, 0.02, 0.005},
+                           {QType::Q8_0, 0.4, 0.12},
+                           {QType::Q4_0, 0.4, 0.12},
+                           {QType::Q4_K, 0.8, 0.25},
+                           {QType::Q6_K, 0.8, 0.25}}) {
+    const std::string path = folder.file(join(each.type, ".gguf"));
+    test::write_random_model(
+        path,
+        {.layers = 1, .width = 256, .heads = 4, .kv_heads = 2, .hidden = 256, .type = each.type});
+    const auto logits = [&](const Device& where) {
+      const Decoder model = open(path, where, {.context = 32});
+      KvCache cache = model.new_cache();
+      std::vector<float> out = model.forward(tokens(2), cache).to_vector<float>();
+      const std::vector<float> next = model.forward(tokens(1, 5), cache).to_vector<float>();
+      out.insert(out.end(), next.begin(), next.end());
+      return out;
+    };
+    const test::Apart far = test::apart(logits(device()), logits(Device::cpu()));
+    RecordProperty(join(each.type), join(far.most, " rms ", far.rms));
+    EXPECT_LE(far.most, each.most) << each.type;
+    EXPECT_LE(far.rms, each.rms) << each.type;
+  }
+}
 
 TEST_P(Decoders, TokensMayComeInPassesOfAnySize) {
   const std::vector<TokenId> all = tokens(150);
