@@ -87,8 +87,8 @@ void encode_all(std::span<const std::string_view> documents, const Tokenizer& to
   }
 }
 
-// Which tokens of one document the loss is of. With turns of an assistant those alone, and the
-// token that ends each.
+// Which tokens of one document the loss is of. With turns of an assistant those alone, up to and
+// with the control token that ends each.
 void mark_counted(std::span<const std::uint32_t> document, std::uint32_t mark,
                   const Tokenizer& tokenizer, std::span<std::uint8_t> counted) {
   if (std::find(document.begin(), document.end(), mark) == document.end()) {
@@ -98,8 +98,8 @@ void mark_counted(std::span<const std::uint32_t> document, std::uint32_t mark,
   bool is_inside = false;
   for (std::size_t i = 0; i < document.size(); ++i) {
     counted[i] = is_inside ? 1 : 0;
-    if (document[i] == mark) is_inside = true;
-    if (tokenizer.is_end(static_cast<TokenId>(document[i]))) is_inside = false;
+    const bool is_mark = tokenizer.kind(static_cast<TokenId>(document[i])) == TokenKind::Control;
+    if (is_mark) is_inside = document[i] == mark;
   }
 }
 
