@@ -19,6 +19,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // a handler may set it
 // The signal may come to any thread, so that a wait of the main one would not end by it: a byte in
 // this pipe ends it. Made once; without it a wait ends at the next line.
 std::array<int, 2> bell{-1, -1};
+Signals listens_for = Signals::Interrupt;
 
 void on_interrupt(int /*signal*/) {
   const int saved = errno;
@@ -34,11 +35,13 @@ void listen() {
   action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one is the system's
   sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
+  if (listens_for == Signals::Both) ::sigaction(SIGTERM, &action, nullptr);
 }
 
 }  // namespace
 
-InterruptScope::InterruptScope() {
+InterruptScope::InterruptScope(Signals signals) {
+  listens_for = signals;
   if (bell[0] < 0) [[maybe_unused]]
     const int failed = ::pipe2(bell.data(), O_CLOEXEC | O_NONBLOCK);
   clear_interrupt();
@@ -47,6 +50,7 @@ InterruptScope::InterruptScope() {
 
 InterruptScope::~InterruptScope() {
   std::signal(SIGINT, SIG_DFL);
+  if (listens_for == Signals::Both) std::signal(SIGTERM, SIG_DFL);
   std::signal(SIGPIPE, SIG_DFL);
 }
 

@@ -7,10 +7,11 @@ namespace tl::cli {
 
 // While one of these lives, the first Ctrl-C only sets interrupted(), so that the work can end and
 // give back what it holds; a second one ends the program as usual. A pipe whose reader has gone is
-// an error of the write and not a signal.
+// an error of the write and not a signal. With Signals::Both a request to end (SIGTERM) is one too.
+enum class Signals { Interrupt, Both };
 class InterruptScope {
  public:
-  InterruptScope();
+  explicit InterruptScope(Signals signals = Signals::Interrupt);
   ~InterruptScope();
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;

@@ -110,6 +110,7 @@ int run(std::vector<std::string> arguments) {
   add_chat(app, chosen);
   add_bench(app, chosen);
   add_logits(app, chosen);
+  add_train(app, chosen);
 
   if (arguments.empty()) {
     fmt::print(stderr, "{}", app.help());

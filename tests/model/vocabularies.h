@@ -55,6 +55,7 @@ class VocabularyFile {
     writer_.write(path);
     return GgufFile::open(path);  // it is mapped: the name may go
   }
+  void write(const std::string& path) const { writer_.write(path); }
   Tokenizer tokenizer() const { return Tokenizer::from_gguf(open()); }
 
  private:
