@@ -302,12 +302,12 @@ struct TokenizerTrainer::State {
     }
   }
 
-  // Long texts are cut where a line ends and the next one begins with no white space: no word of
-  // any rule goes over that.
+  // Long texts are cut after the end of a line that has only that one white space around it: no
+  // word of any rule goes over that.
   static std::size_t chunk_size(std::string_view text) {
+    const auto is_seen = [&](std::size_t at) { return text[at] > ' ' && text[at] < 0x7F; };
     for (std::size_t at = kChunk; at + 1 < text.size(); ++at) {
-      const auto next = static_cast<unsigned char>(text[at + 1]);
-      if (text[at] == '\n' && next > ' ' && next < 0x7F) return at + 1;
+      if (text[at] == '\n' && is_seen(at - 1) && is_seen(at + 1)) return at + 1;
     }
     return text.size();
   }
