@@ -48,20 +48,18 @@ class Fact:
         text = rng.choice(WHAT_MANY if is_plural(topic) else WHAT).format(topic)
         return text[0].upper() + text[1:] if text.startswith(topic) and topic[0].islower() and " " in topic else text
 
-    def answer(self, rng):
+    def answer(self, rng, opener=0.06):
         text = rng.choice(self.say)
-        if rng.random() < 0.06 and not text.startswith(("Yes", "No", "Here", "Like")):
+        if rng.random() < opener and not text.startswith(("Yes", "No", "Here", "Like")):
             text = rng.choice(OPENERS) + text
         if self.more and "```" not in text and rng.random() < 0.35:
             text += " " + rng.choice(self.more)
         return text
 
 
-SINGULAR = {"safetensors", "stochastic gradient descent"}
-
-
 def is_plural(topic):
-    return re.fullmatch(r"(?!an? |the |tl )[a-z][a-z -]*[^s]s( in [a-z]+)?", topic) is not None and topic not in SINGULAR
+    head = re.split(" in | of ", topic)[0]
+    return re.fullmatch(r"(?!an? |the |tl )[a-z][a-z -]*[^s]s", head) is not None and topic != "safetensors"
 
 
 def read_facts(path):
@@ -105,7 +103,7 @@ def mistyped(rng, text):
     return text[:at] + text[at + 1] + text[at] + text[at + 2:]
 
 
-def as_people_type(rng, text, mistakes=True):
+def as_people_type(rng, text, phrases=True):
     """A question in capital and small letters, with and without a mark at its end, sometimes polite or mistyped."""
     way = rng.random()
     if way < 0.45:
@@ -114,12 +112,12 @@ def as_people_type(rng, text, mistakes=True):
         return text.lower().rstrip("?.!") if rng.random() < 0.6 else text.lower()
     if way < 0.70:
         return text.rstrip("?.!")
-    if way < 0.78 and mistakes:
+    if way < 0.78:
         return mistyped(rng, text if rng.random() < 0.5 else text.lower())
-    if way < 0.88:
+    if way < 0.88 and phrases:
         low = text[0].lower() + text[1:] if re.match(r"(What|How|Which|Can|Does|Do|Is|Are|Where|Why|Who|Tell|Show)\b", text) else text
         prefix = rng.choice(PREFIXES)
         return prefix + (low if prefix.endswith(", ") else text)
-    if way < 0.94 and text[-1] in "?.!":
+    if way < 0.94 and phrases and text[-1] in "?.!":
         return text + rng.choice(SUFFIXES)
     return text

@@ -52,7 +52,7 @@ the singing cave|the island of birds|a whale""".replace("\n", "").split("|")
 GROWN = """a sunflower|an apple tree|a giant pumpkin|a rose bush|a bean plant|a cherry tree|a tall oak|a lemon tree|
 a field of poppies|a pear tree|a strange blue flower""".replace("\n", "").split("|")
 TROUBLES = """stuck in the mud|very hungry|lost in the fog|caught in a net|cold and wet|too tired to walk|
-stuck in a hole|unable to get down from a tree|caught in thorns|locked out of the house|hurt at the foot|
+stuck in a hole|unable to get down from a tree|caught in thorns|locked out of the house|unable to walk on a sore foot|
 afraid to cross the bridge""".replace("\n", "").split("|")
 KINDS = """small young old little clever shy brave kind cheerful lazy curious friendly quiet tiny tired happy lonely wise grey
 brown white gentle merry sleepy""".split()
@@ -145,12 +145,13 @@ class Story:
         self.bare_thing = thing
         self.thing = f"{rng.choice(THING_WORDS)} {thing}" if rng.random() < 0.6 else thing
         self.place, self.preposition = rng.choice(PLACES)
+        self.said_place = False
         spots = rng.sample(SPOTS, 3)
         self.slots = {"thing": self.thing, "a_thing": article(self.thing), "thing2": thing2, "a_thing2": article(thing2),
                       "hobby": rng.choice(HOBBIES), "food": rng.choice(FOODS), "skill": rng.choice(SKILLS),
                       "fear": rng.choice(FEARS), "goal": rng.choice(GOALS), "grown": rng.choice(GROWN),
                       "build": rng.choice(BUILDS), "spot1": spots[0], "spot2": spots[1], "spot3": spots[2],
-                      "in_place": f"{self.preposition} {self.place}", "to_place": f"to {self.known_place()}",
+                      "home": f"{self.preposition} {self.place}", "to_place": f"to {self.known_place()}",
                       "over_place": f"over {self.known_place()}"}
         self.slots["trouble"], self.slots["trouble2"] = rng.sample(TROUBLES, 2)
         self.slots["a_build"] = article(self.slots["build"])
@@ -158,7 +159,7 @@ class Story:
         self.key = f"story {self.plot_name} {self.hero.noun} {self.friend.noun} {thing}"
         self.text = self.tell(frames, plot, short)
         self.questions = [(self.fill(q), self.fill(a)) for q, a in plot["asked"] + [
-            ("Where did {hero} live?", "{Hero} lived {in_place}.")]]
+            ("Where did {hero} live?", "{Hero} lived {home}.")]]
         if self.hero.is_named:
             self.questions.append((f"What was the name of the {self.hero.noun}?",
                                    f"The {self.hero.noun} was called {self.hero.name}."))
@@ -217,6 +218,9 @@ class Story:
             return self.friend.plain()
         if key in ("friend2", "a_friend2"):
             return self.other.said()
+        if key == "in_place":
+            place, self.said_place = (self.known_place() if self.said_place else self.place), True
+            return f"{self.preposition} {place}"
         return self.slots[key]
 
     def subject(self, rng):
