@@ -25,7 +25,7 @@ def pair(rng, most):
 
 
 def restated(rng, text, result):
-    return rng.choice([f"{text} = {result}.", f"{text} = {result}.", f"{text} is {result}.", f"{text} = {result}"])
+    return f"{text} = {result}." if rng.random() < 0.8 else f"{text} is {result}."
 
 
 def key_of(sign, a, b):

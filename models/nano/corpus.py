@@ -53,9 +53,9 @@ class Maker:
 
     def fact(self, follow=0.0):
         fact = self.rng.choice(self.facts)
-        question = fact.question(self.rng)
+        question, names_it = fact.question(self.rng)
         self.note(f"{fact.name} {question.lower().strip('?.! ')}", 50)
-        turns = [(as_people_type(self.rng, question), fact.answer(self.rng))]
+        turns = [(as_people_type(self.rng, question), fact.answer(self.rng, question, names_it))]
         if fact.follow and self.rng.random() < follow:
             turns += [(as_people_type(self.rng, q, False), a)
                       for q, a in self.rng.sample(fact.follow, self.rng.randint(1, min(2, len(fact.follow))))]

@@ -38,19 +38,27 @@ class Fact:
         self.what, self.how, self.ask, self.say, self.more, self.follow = [], [], [], [], [], []
 
     def question(self, rng):
+        """A question, and whether it names one thing that an answer may call "it"."""
         ways = [way for way, texts in (("what", self.what), ("how", self.how), ("ask", self.ask)) if texts]
         way = rng.choice(ways + (["ask"] if self.ask else []))
         if way == "ask":
-            return rng.choice(self.ask)
+            text = rng.choice(self.ask)
+            return text, any(topic.lower() in text.lower() for topic in self.what)
         if way == "how":
-            return rng.choice([h for h in HOW if not ("command" in h and "```" in self.say[0])]).format(rng.choice(self.how))
+            return rng.choice([h for h in HOW if not ("command" in h and "```" in self.say[0])]).format(rng.choice(self.how)), False
         topic = rng.choice(self.what)
         text = rng.choice(WHAT_MANY if is_plural(topic) else WHAT).format(topic)
-        return text[0].upper() + text[1:] if text.startswith(topic) and topic[0].islower() and " " in topic else text
+        if text.startswith(topic) and topic[0].islower() and " " in topic:
+            text = text[0].upper() + text[1:]
+        return text, not is_plural(topic)
 
-    def answer(self, rng, opener=0.06):
-        text = rng.choice(self.say)
-        if rng.random() < opener and not text.startswith(("Yes", "No", "Here", "Like")):
+    def answer(self, rng, question="", names_it=True, opener=0.04):
+        unfit = () if names_it else ("It ", "They ")
+        if re.match(r"What (does|do|is|are|happens)\b", question):
+            unfit += ("Use ", "Type ", "Press ", "Set ", "Write ")
+        said = [text for text in self.say if not text.startswith(unfit)] or self.say
+        text = rng.choice(said)
+        if rng.random() < opener and not text.startswith(("Yes", "No", "Here", "Like", "There")):
             text = rng.choice(OPENERS) + text
         if self.more and "```" not in text and rng.random() < 0.35:
             text += " " + rng.choice(self.more)
@@ -90,7 +98,7 @@ def read_facts(path):
 
 def mistyped(rng, text):
     """One letter of a longer word left out, doubled or swapped with the next, as fingers do."""
-    places = [found for found in re.finditer(r"(?<![`/<\w])[A-Za-z]{5,}(?![`\w])", text)]
+    places = [found for found in re.finditer(r"(?<![`/<\w])[A-Za-z]{6,}(?![`\w])", text)]
     if not places or "`" in text or '"' in text:
         return text
     found = rng.choice(places)
@@ -106,6 +114,8 @@ def mistyped(rng, text):
 def as_people_type(rng, text, phrases=True):
     """A question in capital and small letters, with and without a mark at its end, sometimes polite or mistyped."""
     way = rng.random()
+    if "TensorLogic" in text and rng.random() < 0.15:
+        text = text.replace("TensorLogic", rng.choice(["Tensor Logic", "tensor logic", "Tensorlogic"]))
     if way < 0.45:
         return text
     if way < 0.62:

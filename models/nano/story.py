@@ -75,11 +75,13 @@ class Character:
 
     def __init__(self, rng, other=None):
         self.noun = rng.choice(rng.choice([ANIMALS, ANIMALS, ANIMALS, PEOPLE, WOMEN + MEN]))
-        while other and self.noun == other.noun:
+        # He and she tell two people apart, so the friend is mostly the other.
+        clashes = {} if other is None else WOMEN if other.is_she else MEN
+        while other and (self.noun == other.noun or self.noun in clashes):
             self.noun = rng.choice(ANIMALS)
         if self.noun in WOMEN or self.noun in MEN:
             self.is_she = self.noun in WOMEN
-        elif other and rng.random() < 0.8:
+        elif other and rng.random() < 0.95:
             self.is_she = not other.is_she
         else:
             self.is_she = rng.random() < 0.5

@@ -41,8 +41,8 @@ def memory(rng):
                                f"Which {kind} do I like best?"], [f"Your favourite {kind} is {shown}."])]
     if kind == "city":
         city = rng.choice(CITIES)
-        return rng.choice([f"I live in {city}.", f"I am from {city}.", f"i live in {city}"]), rng.choice([f"{city} sounds nice!", f"How is it in {city}?"]), \
-            [(["Where do I live?", "Which city do I live in?", "Do you remember where I live?", "Where am I from?"], [f"You told me that it is {city}.", f"In {city}."])]
+        return rng.choice([f"I live in {city}.", f"My home is in {city}.", f"i live in {city}"]), rng.choice([f"{city} sounds nice!", f"How is it in {city}?"]), \
+            [(["Where do I live?", "Which city do I live in?", "Do you remember where I live?"], [f"You live in {city}."])]
     if kind == "pet":
         animal, name = rng.choice(["cat", "dog", "hamster", "rabbit", "parrot"]), rng.choice(PET_NAMES)
         return rng.choice([f"I have a {animal} named {name}.", f"My {animal} is called {name}."]), \
