@@ -37,6 +37,7 @@
 #include "tl/model/quantize.h"
 #include "tl/model/sampler.h"
 #include "tl/model/tokenizer.h"
+#include "tl/model/tokenizer_train.h"
 #include "tl/model/weight_cache.h"
 #include "tl/model/weights.h"
 #include "tl/ops/affine.h"

@@ -35,6 +35,7 @@ void add_repl(CLI::App& app, Action& chosen);
 void add_run(CLI::App& app, Action& chosen);
 void add_test(CLI::App& app, Action& chosen);
 void add_tokenize(CLI::App& app, Action& chosen);
+void add_tokenizer(CLI::App& app, Action& chosen);
 void add_train(CLI::App& app, Action& chosen);
 
 // --device: what Device::parse() takes, "auto" when it is not given.

@@ -106,6 +106,7 @@ int run(std::vector<std::string> arguments) {
   add_inspect(app, chosen);
   add_load(app, chosen);
   add_tokenize(app, chosen);
+  add_tokenizer(app, chosen);
   add_generate(app, chosen);
   add_chat(app, chosen);
   add_bench(app, chosen);

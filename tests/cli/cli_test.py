@@ -601,6 +601,67 @@ class Load(unittest.TestCase):
             self.assertIn(message, result.stderr)
 
 
+class TokenizerTrain(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.corpus = self.path("corpus.txt", "<|user|>hug the pug<|eot|><|assistant|>hug the hugs<|eot|>\n<|end|>\n" * 20)
+
+    def path(self, name, text=None):
+        path = os.path.join(self.folder.name, name)
+        if text is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return path
+
+    def test_what_is_written_is_a_vocabulary(self):
+        out = self.path("t.gguf")
+        result = run("tokenizer", "train", self.corpus, "-o", out, "--vocab", "270", "--special", "<|tool|>")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertRegex(result.stdout, r"t\.gguf: 270 tokens, 6 of them special, 8 merges; .* bytes each\n$")
+        text = "<|user|>hug 42<|eot|>"
+        ids = run("tokenize", out, "--special", "-p", text)
+        self.assertEqual((ids.returncode, ids.stderr), (0, ""))
+        self.assertEqual(ids.stdout.split()[:2], ["0", "3"])  # <|end|> begins a text
+        self.assertLess(len(ids.stdout.split()), 9)
+        back = run("tokenize", out, "--decode", "--special", "-p", ids.stdout)
+        self.assertEqual(back.stdout, "<|end|>" + text)
+        again = self.path("again.gguf")
+        run("tokenizer", "train", self.corpus, "-o", again, "--vocab", "270", "--special", "<|tool|>")
+        with open(out, "rb") as first, open(again, "rb") as second:
+            self.assertEqual(first.read(), second.read())
+
+    def test_a_small_text_has_fewer_tokens_than_asked_for(self):
+        result = run("tokenizer", "train", self.corpus, "-o", self.path("t.gguf"), "--vocab", "5000")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, r"note: the text has no more pairs that are frequent enough: \d+ tokens, not 5000")
+
+    def test_chat_templates_come_from_a_file(self):
+        given = self.path("t.jinja", "{{ messages[0]['content'] }}!")
+        for argument, message in ((given, "messages[0]['content']"), ("none", None)):
+            out = self.path("t.gguf")
+            result = run("tokenizer", "train", self.corpus, "-o", out, "--vocab", "270", "--chat-template", argument)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            shown = run("inspect", out).stdout
+            self.assertEqual("chat_template" in shown, message is not None)
+            self.assertIn(message or "", shown)
+
+    def test_what_cannot_be_used_is_an_error(self):
+        out = self.path("t.gguf")
+        for arguments, message in (
+                ([self.path("empty.txt", ""), "-o", out], "there is no text to learn from"),
+                ([self.corpus, "-o", out, "--vocab", "100"], "a vocabulary of 100 tokens is not possible"),
+                ([self.corpus, "-o", out, "--pre", "toaster"], "the pre-tokenizer 'toaster'"),
+                ([self.corpus, "-o", self.path("t.txt")], "it must end in .gguf"),
+                (["no.txt", "-o", out], "No such file")):
+            result = run("tokenizer", "train", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (1, ""), result)
+            self.assertIn(message, result.stderr)
+            self.assertFalse(os.path.exists(out))
+        self.assertEqual(run("tokenizer", "train", self.corpus).returncode, 2)
+        self.assertEqual(run("tokenizer").returncode, 2)
+
+
 class Tokenize(unittest.TestCase):
     """A vocabulary of pairs: ids 0 <unk>, 1 <s>, 2 </s>, 3 on the bytes, 259 the space, a, b, ab, a control token."""
 
