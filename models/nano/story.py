@@ -37,7 +37,7 @@ next to the fence|inside an old boot|under the table|near the mill""".replace("\
 HOBBIES = """sing|dance|read books|collect stones|look at the clouds|count the stars|tell stories|swim in the lake|
 pick flowers|paint pictures|climb trees|listen to the rain|play hide and seek|draw maps|fly kites|bake cakes|
 watch the birds|walk in the woods|play chess|write letters|build towers|play the flute""".replace("\n", "").split("|")
-FOODS = """apples|berries|cookies|honey|bread and cheese|pancakes|nuts|plums|carrots|soup|cherries|gingerbread|pears|
+FOODS = """apples|berries|cookies|honey|bread and cheese|pancakes|nuts|plums|carrots|cherries|gingerbread|pears|
 apple pie|strawberries|warm rolls|mushrooms|raisins|blueberries|corn cakes""".replace("\n", "").split("|")
 SKILLS = """swim|whistle|paint|sing|read|bake bread|ride a bicycle|fly a kite|dance|play the drum|play the violin|juggle|
 write|count to a hundred|skate|climb|cook|sail a boat|tie knots|tell jokes|play chess|stand on one leg|knit|ski|
@@ -54,8 +54,9 @@ a field of poppies|a pear tree|a strange blue flower""".replace("\n", "").split(
 TROUBLES = """stuck in the mud|very hungry|lost in the fog|caught in a net|cold and wet|too tired to walk|
 stuck in a hole|unable to get down from a tree|caught in thorns|locked out of the house|unable to walk on a sore foot|
 afraid to cross the bridge""".replace("\n", "").split("|")
-KINDS = """small young old little clever shy brave kind cheerful lazy curious friendly quiet tiny tired happy lonely wise grey
-brown white gentle merry sleepy""".split()
+KINDS = """small young old little clever shy brave kind cheerful lazy curious friendly quiet tiny tired happy lonely wise
+gentle merry sleepy""".split()
+FURS = "grey brown white black spotted".split()
 THEMES = {"lost": "something that was lost", "learn": "never giving up", "help": "kindness", "friend": "friendship",
           "share": "sharing", "fear": "courage", "race": "a race", "build": "building something", "noise": "a strange noise",
           "truth": "honesty", "journey": "a journey", "seed": "patience", "birthday": "a birthday", "storm": "a storm",
@@ -91,7 +92,8 @@ class Character:
         while other and self.name == other.name:
             self.name = rng.choice(names)
         self.is_named = rng.random() < 0.7
-        self.kind = rng.choice(KINDS) if rng.random() < 0.6 else ""
+        kinds = KINDS + FURS if self.noun in ANIMALS else KINDS
+        self.kind = rng.choice(kinds) if rng.random() < 0.6 else ""
         self.is_known = False
         self.called = self.name if self.is_named else "the " + self.noun
 
