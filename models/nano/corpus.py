@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the texts that tallow-nano is trained on: train.txt and held-out.txt.
 
-    corpus.py OUT_FOLDER [--megabytes 34] [--seed 1]
+    corpus.py OUT_FOLDER [--megabytes 34] [--seed 1] [--millions 7]
 
 The texts are put together by a grammar from what is in this folder, with Python's standard library alone; the same seed
 gives the same bytes. Documents are UTF-8 text, and a line that is exactly <|end|> stands between them. A document is a
@@ -208,9 +208,11 @@ def make_corpus(megabytes, seed):
     return train, held_out, sizes
 
 
-def write(path, documents):
+def write(path, documents, millions):
+    """The model says how many parameters it has; only who trains it knows."""
+    text = f"\n{END}\n".join(documents) + "\n"
     with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.write(f"\n{END}\n".join(documents) + "\n")
+        file.write(text.replace("7 million", f"{millions} million"))
 
 
 def main():
@@ -218,13 +220,14 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--megabytes", type=float, default=34)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--millions", type=int, default=7, help="parameters that the model says it has")
     options = parser.parse_args()
     if options.megabytes <= 0:
         parser.error("--megabytes must be more than 0")
     options.folder.mkdir(parents=True, exist_ok=True)
     train, held_out, sizes = make_corpus(options.megabytes, options.seed)
-    write(options.folder / "train.txt", train)
-    write(options.folder / "held-out.txt", held_out)
+    write(options.folder / "train.txt", train, options.millions)
+    write(options.folder / "held-out.txt", held_out, options.millions)
     for name, (size, held) in sizes.items():
         print(f"{name:14}{size:12,} bytes, held out {held:9,}")
     print(f"{len(train):,} documents in {options.folder / 'train.txt'}, {len(held_out):,} in {options.folder / 'held-out.txt'}")
