@@ -18,7 +18,7 @@ import hashlib
 import pathlib
 import random
 
-from arithmetic import number_question
+from arithmetic import Numbers
 from questions import as_people_type, read_facts
 from story import OPENERS, Frames, Story, ask_for
 from talk import NOT_TOLD, SYSTEMS, echo, memory, unknown
@@ -44,6 +44,7 @@ class Maker:
         self.frames = Frames(HERE / "stories.txt")
         self.facts = [fact for name in ("tallow", "language", "tensors") for fact in read_facts(HERE / f"facts_{name}.txt")]
         self.small_talk = read_facts(HERE / "smalltalk.txt")
+        self.numbers = Numbers()
         self.held_out = False
 
     def note(self, key, every):
@@ -70,7 +71,7 @@ class Maker:
         return turns
 
     def number(self):
-        key, question, answer = number_question(self.rng)
+        key, question, answer = self.numbers.question(self.rng)
         self.note(key, 20)
         return [(as_people_type(self.rng, question) if question[0].isalpha() else question, answer)]
 
@@ -168,11 +169,11 @@ class Maker:
 def kinds_of(maker):
     """What is written, and its share of the bytes."""
     return [
-        ("stories", maker.plain_story, 0.17),
-        ("told stories", lambda: maker.chat(maker.story()), 0.24),
+        ("stories", maker.plain_story, 0.15),
+        ("told stories", lambda: maker.chat(maker.story()), 0.22),
         ("facts", lambda: maker.chat(maker.fact(0.35)), 0.20),
         ("plain facts", maker.plain_facts, 0.02),
-        ("numbers", lambda: maker.several(maker.number, 4), 0.10),
+        ("numbers", lambda: maker.several(maker.number, 4), 0.15),
         ("world", lambda: maker.several(maker.world, 3), 0.03),
         ("small talk", lambda: maker.several(maker.chatter, 2), 0.03),
         ("unknown", lambda: maker.several(maker.unknown, 2), 0.02),
@@ -180,7 +181,7 @@ def kinds_of(maker):
         ("memory", lambda: maker.chat(maker.remembered()), 0.04),
         ("not told", lambda: maker.chat(maker.not_told()), 0.003),
         ("asked before", lambda: maker.chat(maker.asked_before()), 0.006),
-        ("conversations", maker.conversation, 0.136),
+        ("conversations", maker.conversation, 0.126),
     ]
 
 

@@ -11,7 +11,7 @@ rhino peacock flamingo eagle falcon leopard cheetah gorilla sloth llama alpaca f
 WOMEN = "girl queen princess witch grandmother".split()
 MEN = "boy king prince wizard grandfather knight".split()
 ODD = """cloud star tree train bus teapot pencil snowflake pumpkin candle computer tensor cactus mushroom potato shadow raindrop
-scarecrow lighthouse bicycle toaster puppet monster troll goblin alien""".split()
+scarecrow toaster puppet monster troll goblin alien""".split()
 PEOPLE = """baker farmer sailor painter gardener teacher child shepherd clockmaker tailor musician miller giant astronaut pirate
 doctor cook fisher robot snowman dancer juggler ghost elf dwarf postman inventor librarian carpenter potter pilot
 detective scientist nurse firefighter cowboy mermaid fairy""".split()
