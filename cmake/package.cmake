@@ -33,4 +33,7 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/TallowConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/TallowConfig.cmake ${CMAKE_BINARY_DIR}/TallowConfigVersion.cmake
   DESTINATION ${tl_config_dir})
+# What commands use when no model is named; src/cli/default_model.cpp looks for it there.
+install(FILES ${PROJECT_SOURCE_DIR}/models/nano/tallow-nano.gguf
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/tallow/models OPTIONAL)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

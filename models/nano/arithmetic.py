@@ -17,11 +17,22 @@ cups fish""".split()
 PEOPLE = "Tom Mia Ben Anna Leo Nora Sam Ella Max Ruby Finn Clara Otto Ida Paul Zoe Hugo Lily Emil Rosa".split()
 
 
-def pair(rng, most):
-    """Small numbers more often than their share, as people ask for them."""
-    if rng.random() < 0.3:
-        most = 12
-    return rng.randint(0, most), rng.randint(0, most)
+class Deck:
+    """All pairs of numbers up to 99 in a random order, so that none is left out; and again from the beginning."""
+
+    def __init__(self, ordered):
+        self.pairs = [(a, b) for a in range(100) for b in range(100) if not ordered or a >= b]
+        self.at = len(self.pairs)
+
+    def draw(self, rng):
+        if rng.random() < 0.3:  # small numbers are asked for more often
+            a, b = rng.randint(0, 12), rng.randint(0, 12)
+            return max(a, b), min(a, b)
+        if self.at == len(self.pairs):
+            rng.shuffle(self.pairs)
+            self.at = 0
+        self.at += 1
+        return self.pairs[self.at - 1]
 
 
 def restated(rng, text, result):
@@ -32,8 +43,10 @@ def key_of(sign, a, b):
     return f"{a}{sign}{b}" if max(a, b) > 12 else ""
 
 
-def sums(rng):
-    a, b = pair(rng, 99)
+def sums(rng, decks):
+    a, b = decks["+"].draw(rng)
+    if rng.random() < 0.5 and max(a, b) <= 12:
+        a, b = b, a
     question = rng.choice(SUM).format(a=a, b=b)
     return key_of("+", a, b), question, restated(rng, f"{a} + {b}", a + b)
 
@@ -47,8 +60,8 @@ def sums_in_steps(rng):
                                          f"Together: {tens} + {ones} = {a + b}.")
 
 
-def differences(rng):
-    a, b = sorted(pair(rng, 99), reverse=True)
+def differences(rng, decks):
+    a, b = decks["-"].draw(rng)
     if rng.random() < 0.08:
         a, b = b, a
     question = rng.choice(DIFFERENCE).format(a=a, b=b)
@@ -177,10 +190,14 @@ def shapes(rng):
         f"No. The inner sizes are {b} and {d}, and they must be equal."
 
 
-KINDS = [(sums, 10), (differences, 7), (products, 4), (quotients, 1), (sums_in_steps, 1.5), (word_sums, 0.6), (comparisons, 1.6),
+KINDS = [(sums, 14), (differences, 9), (products, 4), (quotients, 1), (sums_in_steps, 1.5), (word_sums, 0.6), (comparisons, 1.6),
          (counting, 1), (neighbours, 0.8), (parity, 0.8), (doubles, 0.7), (lists, 1.6), (problems, 2.2), (shapes, 1.6)]
 
 
-def number_question(rng):
-    make = rng.choices([kind for kind, _ in KINDS], [weight for _, weight in KINDS])[0]
-    return make(rng)
+class Numbers:
+    def __init__(self):
+        self.decks = {"+": Deck(ordered=False), "-": Deck(ordered=True)}
+
+    def question(self, rng):
+        make = rng.choices([kind for kind, _ in KINDS], [weight for _, weight in KINDS])[0]
+        return make(rng, self.decks) if make in (sums, differences) else make(rng)

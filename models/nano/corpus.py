@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the texts that tallow-nano is trained on: train.txt and held-out.txt.
 
-    corpus.py OUT_FOLDER [--megabytes 34] [--seed 1]
+    corpus.py OUT_FOLDER [--megabytes 34] [--seed 1] [--millions 7]
 
 The texts are put together by a grammar from what is in this folder, with Python's standard library alone; the same seed
 gives the same bytes. Documents are UTF-8 text, and a line that is exactly <|end|> stands between them. A document is a
@@ -18,7 +18,7 @@ import hashlib
 import pathlib
 import random
 
-from arithmetic import number_question
+from arithmetic import Numbers
 from questions import as_people_type, read_facts
 from story import OPENERS, Frames, Story, ask_for
 from talk import NOT_TOLD, SYSTEMS, echo, memory, unknown
@@ -44,6 +44,7 @@ class Maker:
         self.frames = Frames(HERE / "stories.txt")
         self.facts = [fact for name in ("tallow", "language", "tensors") for fact in read_facts(HERE / f"facts_{name}.txt")]
         self.small_talk = read_facts(HERE / "smalltalk.txt")
+        self.numbers = Numbers()
         self.held_out = False
 
     def note(self, key, every):
@@ -70,7 +71,7 @@ class Maker:
         return turns
 
     def number(self):
-        key, question, answer = number_question(self.rng)
+        key, question, answer = self.numbers.question(self.rng)
         self.note(key, 20)
         return [(as_people_type(self.rng, question) if question[0].isalpha() else question, answer)]
 
@@ -168,11 +169,11 @@ class Maker:
 def kinds_of(maker):
     """What is written, and its share of the bytes."""
     return [
-        ("stories", maker.plain_story, 0.17),
-        ("told stories", lambda: maker.chat(maker.story()), 0.24),
+        ("stories", maker.plain_story, 0.15),
+        ("told stories", lambda: maker.chat(maker.story()), 0.22),
         ("facts", lambda: maker.chat(maker.fact(0.35)), 0.20),
         ("plain facts", maker.plain_facts, 0.02),
-        ("numbers", lambda: maker.several(maker.number, 4), 0.10),
+        ("numbers", lambda: maker.several(maker.number, 4), 0.15),
         ("world", lambda: maker.several(maker.world, 3), 0.03),
         ("small talk", lambda: maker.several(maker.chatter, 2), 0.03),
         ("unknown", lambda: maker.several(maker.unknown, 2), 0.02),
@@ -180,7 +181,7 @@ def kinds_of(maker):
         ("memory", lambda: maker.chat(maker.remembered()), 0.04),
         ("not told", lambda: maker.chat(maker.not_told()), 0.003),
         ("asked before", lambda: maker.chat(maker.asked_before()), 0.006),
-        ("conversations", maker.conversation, 0.136),
+        ("conversations", maker.conversation, 0.126),
     ]
 
 
@@ -208,9 +209,11 @@ def make_corpus(megabytes, seed):
     return train, held_out, sizes
 
 
-def write(path, documents):
+def write(path, documents, millions):
+    """The model says how many parameters it has; only who trains it knows."""
+    text = f"\n{END}\n".join(documents) + "\n"
     with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.write(f"\n{END}\n".join(documents) + "\n")
+        file.write(text.replace("7 million", f"{millions} million"))
 
 
 def main():
@@ -218,13 +221,14 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--megabytes", type=float, default=34)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--millions", type=int, default=7, help="parameters that the model says it has")
     options = parser.parse_args()
     if options.megabytes <= 0:
         parser.error("--megabytes must be more than 0")
     options.folder.mkdir(parents=True, exist_ok=True)
     train, held_out, sizes = make_corpus(options.megabytes, options.seed)
-    write(options.folder / "train.txt", train)
-    write(options.folder / "held-out.txt", held_out)
+    write(options.folder / "train.txt", train, options.millions)
+    write(options.folder / "held-out.txt", held_out, options.millions)
     for name, (size, held) in sizes.items():
         print(f"{name:14}{size:12,} bytes, held out {held:9,}")
     print(f"{len(train):,} documents in {options.folder / 'train.txt'}, {len(held_out):,} in {options.folder / 'held-out.txt'}")

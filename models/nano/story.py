@@ -6,21 +6,27 @@ import re
 ANIMALS = """fox rabbit mouse bear hedgehog squirrel cat dog duck frog owl turtle deer badger otter beaver crow sparrow penguin
 elephant lion tiger monkey goat sheep pig horse donkey cow hen goose bee ant snail spider dragon giraffe zebra camel koala
 panda wolf parrot swan mole bat lizard kitten puppy pony lamb raven hamster beetle butterfly toad stork rooster kangaroo
-raccoon seal moose ladybird dinosaur unicorn""".split()
+raccoon seal moose ladybird dinosaur unicorn hare worm caterpillar firefly dragonfly moth whale dolphin octopus crocodile hippo
+rhino peacock flamingo eagle falcon leopard cheetah gorilla sloth llama alpaca ferret weasel chameleon phoenix""".split()
 WOMEN = "girl queen princess witch grandmother".split()
 MEN = "boy king prince wizard grandfather knight".split()
+ODD = """cloud star tree train bus teapot pencil snowflake pumpkin candle computer tensor cactus mushroom potato shadow raindrop
+scarecrow toaster puppet monster troll goblin alien""".split()
 PEOPLE = """baker farmer sailor painter gardener teacher child shepherd clockmaker tailor musician miller giant astronaut pirate
-doctor cook fisher robot snowman dancer juggler ghost elf dwarf postman inventor librarian carpenter potter""".split()
+doctor cook fisher robot snowman dancer juggler ghost elf dwarf postman inventor librarian carpenter potter pilot
+detective scientist nurse firefighter cowboy mermaid fairy""".split()
 SHE_NAMES = """Mia Lily Anna Ada Nora Ella Ruby Clara Ida Luna Rosa Emma Zoe Tilda Greta Hanna Ivy Maya Olive Daisy Fern Pia
 Lotta Wilma Selma Nina Vera Dora Molly Hazel Poppy Stella Sofia Alma Frida Juno Bella Cora""".split()
 HE_NAMES = """Tom Ben Max Leo Oscar Finn Emil Hugo Otto Paul Sam Theo Anton Felix Jonas Karl Milo Noah Oliver Rufus Bruno Casper
 Henry Jasper Kasper Ludo Moritz Nils Pelle Quentin Robin Simon Tim Ulli Victor Willi Yorick Arlo""".split()
 PET_NAMES = """Pip Bo Fluff Dot Patch Tiny Button Pepper Nutmeg Biscuit Pebble Twig Acorn Clover Muffin Pickle Snug Bramble
 Whisker Bean Sunny Misty Rusty Ziggy Momo Kiki Toto Lulu Fips Nibble Puck Waddle Olo Zuzu Tock Bingo Domino Maple""".split()
+SYLLABLES = "ka lo mi ra ti zo ve nu sha bel dor fin gra hel jo kir lan mar nol pel ru sel tan ul vin wal yo za be cor del".split()
 THINGS = """key kite hat ball lantern map drum whistle scarf book boat bell umbrella coin ring button feather shell spoon basket
 blanket mirror compass flute clock lamp box puppet teapot mitten bucket candle cup pencil violin doll crown necklace letter
 balloon watch magnet marble brush ladder rope trumpet stone cap glove shoe coat telescope wheel bottle jar cushion flag
-guitar pebble ribbon spyglass acorn notebook hammer pot cart sled wagon harp""".split()
+guitar pebble ribbon spyglass acorn notebook hammer pot cart sled wagon harp sandwich cake sword shield wand diamond pearl
+ticket camera painting helmet backpack pen bowl plate pillow mug bracelet whisk anchor saddle broom fan jewel token tooth""".split()
 THING_WORDS = """red blue golden silver old tiny wooden shiny green striped yellow little round purple white magic broken new
 beautiful strange""".split()
 PLACES = [("the forest", "in"), ("a village by the sea", "in"), ("a small town", "in"), ("an old farm", "on"),
@@ -37,7 +43,7 @@ next to the fence|inside an old boot|under the table|near the mill""".replace("\
 HOBBIES = """sing|dance|read books|collect stones|look at the clouds|count the stars|tell stories|swim in the lake|
 pick flowers|paint pictures|climb trees|listen to the rain|play hide and seek|draw maps|fly kites|bake cakes|
 watch the birds|walk in the woods|play chess|write letters|build towers|play the flute""".replace("\n", "").split("|")
-FOODS = """apples|berries|cookies|honey|bread and cheese|pancakes|nuts|plums|carrots|soup|cherries|gingerbread|pears|
+FOODS = """apples|berries|cookies|honey|bread and cheese|pancakes|nuts|plums|carrots|cherries|gingerbread|pears|
 apple pie|strawberries|warm rolls|mushrooms|raisins|blueberries|corn cakes""".replace("\n", "").split("|")
 SKILLS = """swim|whistle|paint|sing|read|bake bread|ride a bicycle|fly a kite|dance|play the drum|play the violin|juggle|
 write|count to a hundred|skate|climb|cook|sail a boat|tie knots|tell jokes|play chess|stand on one leg|knit|ski|
@@ -54,8 +60,9 @@ a field of poppies|a pear tree|a strange blue flower""".replace("\n", "").split(
 TROUBLES = """stuck in the mud|very hungry|lost in the fog|caught in a net|cold and wet|too tired to walk|
 stuck in a hole|unable to get down from a tree|caught in thorns|locked out of the house|unable to walk on a sore foot|
 afraid to cross the bridge""".replace("\n", "").split("|")
-KINDS = """small young old little clever shy brave kind cheerful lazy curious friendly quiet tiny tired happy lonely wise grey
-brown white gentle merry sleepy""".split()
+KINDS = """small young old little clever shy brave kind cheerful lazy curious friendly quiet tiny tired happy lonely wise
+gentle merry sleepy""".split()
+FURS = "grey brown white black spotted".split()
 THEMES = {"lost": "something that was lost", "learn": "never giving up", "help": "kindness", "friend": "friendship",
           "share": "sharing", "fear": "courage", "race": "a race", "build": "building something", "noise": "a strange noise",
           "truth": "honesty", "journey": "a journey", "seed": "patience", "birthday": "a birthday", "storm": "a storm",
@@ -70,11 +77,16 @@ def capital(text):
     return text[0].upper() + text[1:] if text else text
 
 
+def made_up_name(rng):
+    """A name that nobody has, so that names are copied and not known by heart."""
+    return "".join(rng.choice(SYLLABLES) for _ in range(rng.choice([2, 2, 3]))).capitalize()
+
+
 class Character:
     """Who someone is, and what to call them: in full when they come in, shortly after that."""
 
     def __init__(self, rng, other=None):
-        self.noun = rng.choice(rng.choice([ANIMALS, ANIMALS, ANIMALS, PEOPLE, WOMEN + MEN]))
+        self.noun = rng.choice(rng.choice([ANIMALS, ANIMALS, ANIMALS, ANIMALS, PEOPLE, PEOPLE, WOMEN + MEN, ODD]))
         # He and she tell two people apart, so the friend is mostly the other.
         clashes = {} if other is None else WOMEN if other.is_she else MEN
         while other and (self.noun == other.noun or self.noun in clashes):
@@ -87,11 +99,12 @@ class Character:
             self.is_she = rng.random() < 0.5
         human = self.noun in WOMEN + MEN + PEOPLE and self.noun not in ("robot", "ghost", "snowman")
         names = (SHE_NAMES if self.is_she else HE_NAMES) if human else PET_NAMES + (SHE_NAMES if self.is_she else HE_NAMES)
-        self.name = rng.choice(names)
+        self.name = made_up_name(rng) if rng.random() < 0.1 else rng.choice(names)
         while other and self.name == other.name:
             self.name = rng.choice(names)
         self.is_named = rng.random() < 0.7
-        self.kind = rng.choice(KINDS) if rng.random() < 0.6 else ""
+        kinds = KINDS + FURS if self.noun in ANIMALS else KINDS
+        self.kind = rng.choice(kinds) if rng.random() < 0.6 else ""
         self.is_known = False
         self.called = self.name if self.is_named else "the " + self.noun
 

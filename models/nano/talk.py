@@ -1,8 +1,7 @@
 """What a conversation has beside questions and answers: what the user says of himself, what nobody of this size can know."""
 
-from story import HE_NAMES, PET_NAMES, SHE_NAMES
+from story import HE_NAMES, PET_NAMES, SHE_NAMES, made_up_name
 
-SYLLABLES = "ka lo mi ra ti zo ve nu sha bel dor fin gra hel jo kir lan mar nol pel ru sel tan ul vin wal yo za be cor del".split()
 NAMES = SHE_NAMES + HE_NAMES + """Alan Grace Kurt Marie Isaac Emmy Sophie Carl Peter Julia Laura David Sarah John Mary Alex Chris
 Jamie Kim Lee Maria Jose Chen Wei Yuki Hana Omar Fatima Ali Priya Raj Ivan Olga Nadia Lars Sven Ingrid Pablo Lucia Marco""".split()
 CITIES = """Berlin Paris London Rome Madrid Vienna Oslo Tokyo Boston Chicago Lisbon Prague Dublin Zurich Hamburg Munich Milan
@@ -11,10 +10,6 @@ COLOURS = "red blue green yellow orange purple black white pink grey brown silve
 ANIMALS = "fox cat dog horse owl bear rabbit wolf penguin lion turtle hedgehog elephant dolphin eagle".split()
 FOODS = "pizza pasta soup bread cheese chocolate apples rice cake salad pancakes noodles".split()
 HOBBIES = "reading|swimming|chess|painting|running|music|cooking|football|gardening|hiking|dancing|coding".split("|")
-
-
-def made_up_name(rng):
-    return "".join(rng.choice(SYLLABLES) for _ in range(rng.choice([2, 2, 3]))).capitalize()
 
 
 def a_name(rng):

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/default_model.h"
 #include "cli/interrupt.h"
 #include "cli/model_run.h"
 #include "cli/program_run.h"
@@ -291,8 +292,9 @@ void add_bench(CLI::App& app, Action& chosen) {
   CLI::App& command = *app.add_subcommand("bench",
                                           "measure how fast models read prompts (pp) and write "
                                           "answers (tg), or bench blocks of programs");
-  command.add_option("models", options->paths, "GGUF files, or TensorLogic programs (.tl)")
-      ->required();
+  command.add_option(
+      "models", options->paths,
+      "GGUF files, or TensorLogic programs (.tl); without one the model that comes with tl");
   add_device_options(command, options->model);
   const auto list = [&](const char* name, std::vector<std::int64_t>& to, const char* help) {
     command.add_option(name, to, help)
@@ -315,7 +317,12 @@ void add_bench(CLI::App& app, Action& chosen) {
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
   command.add_flag("--json", options->json, "print it as JSON");
-  command.callback([options, &chosen] { chosen = [options] { return bench(*options); }; });
+  command.callback([options, &chosen] {
+    chosen = [options] {
+      if (options->paths.empty()) options->paths.push_back(default_model_path());
+      return bench(*options);
+    };
+  });
 }
 
 }  // namespace tl::cli

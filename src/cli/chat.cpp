@@ -1,4 +1,7 @@
-// `tl chat`: a conversation with a model, at a terminal or line by line from a pipe.
+// `tl chat`: a conversation with a model, at a terminal, line by line from a pipe, or with
+// questions of the command line.
+#include "cli/chat.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,11 +18,10 @@
 #include "base/nearest.h"
 #include "cli/chat_session.h"
 #include "cli/command.h"
+#include "cli/default_model.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/line_editor.h"
-#include "cli/model_run.h"
-#include "cli/sampling_options.h"
 #include "cli/terminal.h"
 #include "tl/base/error.h"
 #include "tl/base/text.h"
@@ -30,13 +32,6 @@ namespace tl::cli {
 namespace {
 
 constexpr const char* kChatWhere = "chat";
-
-struct ChatArguments {
-  std::shared_ptr<ModelOptions> model = std::make_shared<ModelOptions>();
-  std::shared_ptr<TextOptions> text = std::make_shared<TextOptions>();
-  std::string system;
-  std::int64_t chunk = 512;
-};
 
 constexpr std::string_view kHelp =
     "/help          this list\n"
@@ -64,6 +59,10 @@ class Conversation {
   }
 
   void run() {
+    if (!options_.ask.empty()) {
+      ask_all();
+      return;
+    }
     if (editor_.is_terminal() && !options_.model->quiet) greet();
     while (const std::optional<std::string> line = editor_.read()) {
       if (!editor_.is_terminal() && interrupted()) break;
@@ -75,8 +74,7 @@ class Conversation {
         if (!editor_.is_terminal()) throw;
         fmt::print(stderr, "{} {}\n", coloured(stderr, Colour::Red, "error:"), error.what());
       }
-      model_.memory.note_cache(engine_.peak_cache_bytes());
-      model_.memory.note_cache(session_.cache_bytes());
+      note_memory();
     }
     if (!editor_.is_terminal() && interrupted()) {
       throw Error(ErrorKind::BadArgument, kChatWhere, "it was interrupted");
@@ -84,6 +82,32 @@ class Conversation {
   }
 
  private:
+  // The questions of the command line, with their answers. The first error ends it.
+  void ask_all() {
+    GenerationStatistics sum;
+    for (const std::string& question : options_.ask) {
+      fmt::print("{}\n", coloured(stdout, Colour::Bold, "> " + for_terminal(question)));
+      answer([&](const auto& show) { return session_.say(question, show); });
+      if (interrupted()) throw Error(ErrorKind::BadArgument, kChatWhere, "it was interrupted");
+      sum.prompt_tokens += last_->prompt_tokens - last_->reused_tokens;
+      sum.prompt_seconds += last_->prompt_seconds;
+      sum.generated_tokens += last_->generated_tokens;
+      sum.answer_seconds += last_->answer_seconds;
+      note_memory();
+    }
+    if (options_.model->quiet) return;
+    const auto line = fmt::format(
+        "prompts: {} tokens in {}{}, answers: {} tokens in {}{}", sum.prompt_tokens,
+        format_duration(sum.prompt_seconds), in_brackets(sum.prompt_speed()), sum.generated_tokens,
+        format_duration(sum.answer_seconds), in_brackets(sum.answer_speed()));
+    fmt::print(stderr, "{}\n", coloured(stderr, Colour::Dim, line));
+  }
+
+  void note_memory() {
+    model_.memory.note_cache(engine_.peak_cache_bytes());
+    model_.memory.note_cache(session_.cache_bytes());
+  }
+
   void greet() const {
     fmt::print(
         "{}\n",
@@ -208,14 +232,19 @@ class Conversation {
   std::optional<GenerationStatistics> last_;
 };
 
+}  // namespace
+
 int chat(const ChatArguments& options) {
   expect_utf8(kChatWhere, options.system);
+  for (const std::string& question : options.ask) {
+    if (question.empty()) throw Error(ErrorKind::BadArgument, kChatWhere, "--ask has no text");
+    expect_utf8(kChatWhere, question);
+  }
+  options.model->path = model_or_default(options.model->path);
   with_model(*options.model, options.chunk,
              [&](LoadedModel& model) { Conversation(options, model).run(); });
   return 0;
 }
-
-}  // namespace
 
 void add_chat(CLI::App& app, Action& chosen) {
   const auto options = std::make_shared<ChatArguments>();
@@ -223,6 +252,11 @@ void add_chat(CLI::App& app, Action& chosen) {
       *app.add_subcommand("chat", "talk with a model; /help there lists what can be done");
   add_model_options(command, options->model);
   command.add_option("--system", options->system, "how the model should be")->type_name("TEXT");
+  command
+      .add_option("--ask", options->ask,
+                  "say this and print the answer, instead of reading messages; may be repeated")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
   add_template_option(command, options->model);
   add_text_options(command, options->text);
   command.add_option("--chunk", options->chunk, "tokens of prompts that are computed together")

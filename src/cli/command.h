@@ -21,6 +21,7 @@ void add_check(CLI::App& app, Action& chosen);
 void add_convert(CLI::App& app, Action& chosen);
 void add_devices(CLI::App& app, Action& chosen);
 void add_demo(CLI::App& app, Action& chosen);
+void add_demo_chat(CLI::App& demo, Action& chosen);
 void add_demo_memory(CLI::App& demo, Action& chosen);
 void add_demo_tensors(CLI::App& demo, Action& chosen);
 void add_doc(CLI::App& app, Action& chosen);

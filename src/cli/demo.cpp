@@ -27,6 +27,7 @@ void add_device_option(CLI::App& command, const std::shared_ptr<std::string>& de
 void add_demo(CLI::App& app, Action& chosen) {
   CLI::App& demo = *app.add_subcommand("demo", "show what the runtime does");
   demo.require_subcommand(1);
+  add_demo_chat(demo, chosen);
   add_demo_memory(demo, chosen);
   add_demo_tensors(demo, chosen);
 }

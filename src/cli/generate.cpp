@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/default_model.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/model_run.h"
@@ -222,6 +223,7 @@ void print_statistics(const Outcome& outcome) {
 int generate(const GenerateArguments& options) {
   const std::vector<std::string> prompts = read_prompts(options);
   const bool streams = prompts.size() == 1 && !options.json && !options.no_stream;
+  options.model->path = model_or_default(options.model->path);
   Outcome outcome;
   std::string device;
   const MemoryUse memory = with_model(*options.model, options.chunk, [&](LoadedModel& model) {

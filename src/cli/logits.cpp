@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/default_model.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/model_run.h"
@@ -72,6 +73,7 @@ int logits(const LogitsArguments& options) {
     throw Error(ErrorKind::BadArgument, kLogitsWhere,
                 "there are no tokens: --tokens or -p gives them");
   }
+  options.model->path = model_or_default(options.model->path);
   with_model(*options.model, options.step ? 1 : options.chunk, [&](LoadedModel& model) {
     const std::vector<TokenId> tokens = tokens_of(options, model);
     if (tokens.empty()) throw Error(ErrorKind::BadArgument, kLogitsWhere, "there are no tokens");

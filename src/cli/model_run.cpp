@@ -32,7 +32,8 @@ void add_device_options(CLI::App& command, const std::shared_ptr<ModelOptions>& 
 }
 
 void add_model_options(CLI::App& command, const std::shared_ptr<ModelOptions>& options) {
-  command.add_option("model", options->path, "a GGUF file, or any part of one")->required();
+  command.add_option("model", options->path,
+                     "a GGUF file, or any part of one; without it the model that comes with tl");
   add_device_options(command, options);
   command
       .add_option("-c,--context", options->context,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/default_model.h"
 #include "cli/input.h"
 #include "cli/terminal.h"
 #include "tl/base/text.h"
@@ -59,7 +60,7 @@ std::string dump(const Json& json) {
 }
 
 int tokenize(const TokenizeArguments& options) {
-  const Tokenizer tokenizer = Tokenizer::from_gguf(GgufFile::open(options.model));
+  const Tokenizer tokenizer = Tokenizer::from_gguf(GgufFile::open(model_or_default(options.model)));
   for (const std::string& warning : tokenizer.warnings()) {
     fmt::print(stderr, "tl: {} {}\n", coloured(stderr, Colour::Yellow, "warning:"), warning);
   }
@@ -100,8 +101,9 @@ void add_tokenize(CLI::App& app, Action& chosen) {
   const auto options = std::make_shared<TokenizeArguments>();
   CLI::App& command =
       *app.add_subcommand("tokenize", "turn text into a model's token ids, and back");
-  command.add_option("model", options->model, "a GGUF file; the vocabulary alone is enough")
-      ->required();
+  command.add_option("model", options->model,
+                     "a GGUF file; the vocabulary alone is enough; without it that of the model "
+                     "that comes with tl");
   CLI::Option* text = command.add_option("-p,--prompt", options->text,
                                          "the text (or the ids); else standard input");
   command.add_flag("--decode", options->decode, "from ids to text");

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,10 +43,34 @@ std::string chat_template_of(const TokenizerArguments& options) {
   return std::string(text_of(file));
 }
 
+void write_text_file(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) {
+    throw Error(ErrorKind::BadFile, path.string(), "it cannot be written");
+  }
+}
+
+// What else a tokenizer.json needs is beside it, in the file that readers know by its name.
+void write_tokenizer(const TrainedTokenizer& made, const std::string& to) {
+  if (to.ends_with(".gguf")) {
+    GgufWriter writer;
+    made.add_to(writer);
+    writer.write(to);
+    return;
+  }
+  const std::filesystem::path path = to;
+  write_text_file(path, made.json());
+  if (path.filename() == "tokenizer.json") {
+    write_text_file(path.parent_path() / "tokenizer_config.json", made.config_json());
+  }
+}
+
 int train_tokenizer(const TokenizerArguments& options) {
-  if (!options.to.ends_with(".gguf")) {
+  if (!options.to.ends_with(".gguf") && !options.to.ends_with(".json")) {
     throw Error(ErrorKind::BadArgument, kTokenizerWhere, "the file to write is ", options.to,
-                "; it must end in .gguf");
+                "; it must end in .gguf or .json");
   }
   TokenizerTrainOptions how = options.how;
   for (const std::string& text : options.more_special) {
@@ -67,9 +93,7 @@ int train_tokenizer(const TokenizerArguments& options) {
     }
     made = trainer.train();
   }
-  GgufWriter writer;
-  made.add_to(writer);
-  writer.write(options.to);
+  write_tokenizer(made, options.to);
   if (made.tokens.size() < options.how.vocabulary) {
     fmt::print(
         stderr, "tl: {} the text has no more pairs that are frequent enough: {} tokens, not {}\n",
@@ -88,7 +112,9 @@ void add_tokenizer_train(CLI::App& tokenizer, Action& chosen) {
   CLI::App& command =
       *tokenizer.add_subcommand("train", "make a byte-level vocabulary of text files");
   command.add_option("corpus", options->corpus, "text files")->required();
-  command.add_option("-o,--output", options->to, "the GGUF file to write: the vocabulary alone")
+  command
+      .add_option("-o,--output", options->to,
+                  "the file to write: the vocabulary alone as GGUF, or tokenizer.json")
       ->required();
   command
       .add_option("--vocab", options->how.vocabulary, "how many tokens, special ones and bytes too")

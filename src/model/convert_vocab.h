@@ -77,6 +77,11 @@ Vocabulary json_vocabulary(const TokenizerFiles& files, const ModelConfig& confi
 // The name that GGUF has for the way tokenizer.json cuts text into words: found by its regular
 // expressions. "default", and a note, when they are not known.
 std::string pre_tokenizer_name(const Fields& tokenizer, std::vector<std::string>& notes);
+// The way back: the steps of a name, expressions or one of the two below. Throws Unsupported with
+// the names whose steps are known.
+std::vector<std::string> pre_tokenizer_steps(std::string_view name);
+inline constexpr std::string_view kGpt2Step = "gpt-2";     // the expression that bytes come with
+inline constexpr std::string_view kDigitsStep = "digits";  // each digit alone
 
 // Keys and values: ids of tokens with a role, whether some are added to texts, chat templates.
 std::vector<std::pair<std::string, GgufValue>> special_token_metadata(

@@ -14,8 +14,8 @@ namespace tl::saved {
 namespace {
 
 // Steps as steps_of() writes them.
-constexpr std::string_view kGpt2 = "gpt-2";     // the expression that bytes come with
-constexpr std::string_view kDigits = "digits";  // each digit alone
+constexpr std::string_view kGpt2 = kGpt2Step;
+constexpr std::string_view kDigits = kDigitsStep;
 
 constexpr std::string_view kLlama3 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
@@ -143,6 +143,23 @@ std::string pre_tokenizer_name(const Fields& tokenizer, std::vector<std::string>
                        "'default' and some texts will have other tokens; it is: ",
                        text.empty() ? "none" : text));
   return "default";
+}
+
+std::vector<std::string> pre_tokenizer_steps(std::string_view name) {
+  std::string names;
+  for (const Known& known : kKnown) {
+    const bool is_smaug = name == "smaug-bpe" && known.name == "llama-bpe";  // which cuts alike
+    if (known.name == name || is_smaug) {
+      std::vector<std::string> steps;
+      for (const std::string_view step : known.steps) {
+        if (!step.empty()) steps.emplace_back(step);
+      }
+      return steps;
+    }
+    names += (names.empty() ? "" : ", ") + std::string(known.name);
+  }
+  throw Error(ErrorKind::Unsupported, "tokenizer.json", "how '", name,
+              "' is written there is not known; it is for ", names);
 }
 
 }  // namespace tl::saved

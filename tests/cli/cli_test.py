@@ -652,7 +652,7 @@ class TokenizerTrain(unittest.TestCase):
                 ([self.path("empty.txt", ""), "-o", out], "there is no text to learn from"),
                 ([self.corpus, "-o", out, "--vocab", "100"], "a vocabulary of 100 tokens is not possible"),
                 ([self.corpus, "-o", out, "--pre", "toaster"], "the pre-tokenizer 'toaster'"),
-                ([self.corpus, "-o", self.path("t.txt")], "it must end in .gguf"),
+                ([self.corpus, "-o", self.path("t.txt")], "it must end in .gguf or .json"),
                 (["no.txt", "-o", out], "No such file")):
             result = run("tokenizer", "train", *arguments)
             self.assertEqual((result.returncode, result.stdout), (1, ""), result)

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +12,7 @@
 
 #include "model/vocabularies.h"
 #include "tl/model/chat_template.h"
+#include "tl/model/convert.h"
 #include "tl/model/tokenizer.h"
 
 namespace tl::test {
@@ -145,6 +148,33 @@ TEST(TokenizerTrain, SpecialTokensAreNotCountedAndAreRead) {
   const TokenId user = *tokenizer.find("user");
   const TokenId s = 5 + 's';
   EXPECT_EQ(tokenizer.encode_prompt(prompt), (Ids{0, 2, s, 1, 3, user, 1, 4}));
+}
+
+TEST(TokenizerTrain, ATokenizerJsonGivesTheSameIds) {
+  for (const std::string pre : {"qwen2", "gpt-2", "llama-bpe", "smollm"}) {
+    TokenizerTrainOptions options;
+    options.vocabulary = 500;
+    options.pre = pre;
+    options.chat_template = TokenizerTrainOptions::role_template();
+    const TrainedTokenizer made = train_on(long_text(), options);
+    const Folder folder;
+    std::ofstream(folder.file("tokenizer.json")) << made.json();
+    std::ofstream(folder.file("tokenizer_config.json")) << made.config_json();
+    std::vector<std::string> notes;
+    const std::string bytes = convert_tokenizer(folder.file("tokenizer.json"), &notes);
+    EXPECT_EQ(notes, Texts{});
+    const GgufFile file = GgufFile::from_memory(std::as_bytes(std::span(bytes)), "tokenizer.json");
+    const Tokenizer read = Tokenizer::from_gguf(file), own = Tokenizer::from_gguf(saved(made));
+    EXPECT_EQ(read.pre(), pre);
+    EXPECT_EQ(read.eos(), own.eos());
+    EXPECT_EQ(file.get<std::string>("tokenizer.chat_template"), options.chat_template);
+    for (const std::string_view text : {"The 42 quick foxes", "  x\n\n<|user|>élm<|eot|>"}) {
+      const EncodeOptions how{.add_special = true, .parse_special = true};
+      EXPECT_EQ(read.encode(text, how), own.encode(text, how)) << pre;
+    }
+  }
+  expect_error(ErrorKind::Unsupported, "tokenizer.json: how 'falcon' is written there is not known",
+               [] { train_on("aa aa", plain(1, "falcon")).json(); });
 }
 
 TEST(TokenizerTrain, BytesThatAreNotUtf8AreWordsOfTheirOwn) {

@@ -60,6 +60,11 @@ struct TrainedTokenizer {
 
   // The keys tokenizer.* of a GGUF file.
   void add_to(GgufWriter& writer) const;
+  // tokenizer.json and the tokenizer_config.json beside it, as Hugging Face's library reads them
+  // and convert_tokenizer() does. They have no place for the token that ends a turn. Throws
+  // Unsupported for a pre-tokenizer whose expressions there are not known.
+  std::string json() const;
+  std::string config_json() const;
 };
 
 class TokenizerTrainer {
