@@ -29,6 +29,7 @@ void add_generate(CLI::App& app, Action& chosen);
 void add_inspect(CLI::App& app, Action& chosen);
 void add_load(CLI::App& app, Action& chosen);
 void add_logits(CLI::App& app, Action& chosen);
+void add_mem(CLI::App& app, Action& chosen);
 void add_ops(CLI::App& app, Action& chosen);
 void add_quantize(CLI::App& app, Action& chosen);
 void add_repl(CLI::App& app, Action& chosen);

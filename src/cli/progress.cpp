@@ -216,21 +216,24 @@ class HidingBuffer : public std::streambuf {
   HidingBuffer(std::ostream& to, const std::unique_ptr<Progress>& progress)
       : to_(to), progress_(progress) {}
 
+  bool is_at_line_start = true;
+
  protected:
   int_type overflow(int_type c) override {
     if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
-    clear();
+    clear(traits_type::to_char_type(c));
     return to_.rdbuf()->sputc(traits_type::to_char_type(c));
   }
   std::streamsize xsputn(const char* text, std::streamsize count) override {
-    clear();
+    if (count > 0) clear(text[count - 1]);
     return to_.rdbuf()->sputn(text, count);
   }
   int sync() override { return to_.rdbuf()->pubsync(); }
 
  private:
-  void clear() {
+  void clear(char last) {
     if (progress_) progress_->hide();
+    is_at_line_start = last == '\n';
   }
   std::ostream& to_;
   const std::unique_ptr<Progress>& progress_;
@@ -252,6 +255,7 @@ AroundProgress::AroundProgress(std::ostream& to, const std::unique_ptr<Progress>
 AroundProgress::~AroundProgress() = default;
 
 std::ostream& AroundProgress::stream() { return inside_->stream; }
+bool AroundProgress::is_at_line_start() const noexcept { return inside_->buffer.is_at_line_start; }
 
 // ---- quiet
 

@@ -80,6 +80,9 @@ class AroundProgress {
   AroundProgress& operator=(const AroundProgress&) = delete;
 
   std::ostream& stream();
+  // Has all that was written been a number of whole lines? If not, a bar would write over it. Where
+  // the stream is no terminal it does not matter, and this is true.
+  bool is_at_line_start() const noexcept;
 
  private:
   struct Inside;

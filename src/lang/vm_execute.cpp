@@ -647,7 +647,8 @@ Value Vm::execute(std::size_t entry) {
         case Op::LearnBegin:
           if (learning->trainer) throw invalid_operation("a learn block inside another");
           knowledge->make_parameters(*this);
-          learning->trainer = std::make_unique<Trainer>(*this, function->learns[i.c]);
+          learning->trainer = std::make_unique<Trainer>(*this, function->learns[i.c],
+                                                        label(*function, pc - 1).text());
           break;
         case Op::LearnSet:
           learning->trainer->set(i.b, at(i.a));
