@@ -97,7 +97,8 @@ void draw_series(SvgWriter& out, const LinePanel& panel, std::size_t index) {
   const std::size_t most = std::max<std::size_t>(16, kMostPoints / panel.chart.series.size()) /
                            (series.keeps_its_value ? 2 : 1);
   const std::vector<ChartLine> lines = stretches(panel, series, std::min<std::size_t>(most, 2800));
-  const std::string again = index >= SvgWriter::kColours ? " again" : "";
+  std::string again = index >= SvgWriter::kColours ? " again" : "";
+  if (series.x.size() > 400) again += " fine";  // many points in a pixel's width run together
   out << "<g class=\"series\"><title>" << xml_text(series.name) << "</title>\n";
   out << "<path class=\"line " << colour_class("s", index) << again << "\" d=\"";
   for (const ChartLine& line : lines) {

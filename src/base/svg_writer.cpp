@@ -12,6 +12,7 @@ namespace tl {
 
 namespace {
 
+constexpr double kCharacter = 0.62;  // of the font size: about the mean width in common fonts
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 // The colours of series are told apart on both grounds, also by those who see colours differently.
@@ -53,6 +54,7 @@ std::string style() {
                     ".grid{stroke:var(--grid)}\n"
                     ".axis{stroke:var(--axis)}\n"
                     ".line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}\n"
+                    ".fine{stroke-width:1.2}\n"
                     ".again{stroke-dasharray:6 4}\n"
                     ".spread{stroke:var(--ink);stroke-width:1.5;fill:none}\n"
                     ".mark{fill:var(--ground);stroke:var(--ink);stroke-width:2}\n"
@@ -121,7 +123,7 @@ std::string xml_text(std::string_view text) {
 double text_width(std::string_view text, double font_size) {
   const auto follows = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
   const auto bytes = std::count_if(text.begin(), text.end(), follows);
-  return static_cast<double>(text.size() - static_cast<std::size_t>(bytes)) * font_size * 0.58;
+  return static_cast<double>(text.size() - static_cast<std::size_t>(bytes)) * font_size * kCharacter;
 }
 
 std::string fitted(std::string_view text, double font_size, double width) {
@@ -130,7 +132,7 @@ std::string fitted(std::string_view text, double font_size, double width) {
   std::string out;
   for (std::size_t at = 0; at < valid.size();) {
     const std::size_t bytes = character_bytes(valid, at);
-    if (text_width(out, font_size) + 2 * font_size * 0.58 > width) break;
+    if (text_width(out, font_size) + 2 * font_size * kCharacter > width) break;
     out += valid.substr(at, bytes);
     at += bytes;
   }

@@ -39,5 +39,7 @@ void add_tokenize(CLI::App& app, Action& chosen);
 
 // --device: what Device::parse() takes, "auto" when it is not given.
 void add_device_option(CLI::App& command, const std::shared_ptr<std::string>& device);
+// -q, --quiet: the command shows no progress.
+void add_quiet_option(CLI::App& command);
 
 }  // namespace tl::cli

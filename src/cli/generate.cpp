@@ -128,7 +128,7 @@ class PromptProgress {
   // For one prompt.
   std::function<void(std::int64_t, std::int64_t)> listener() {
     return [this, before = std::int64_t{0}](std::int64_t done, std::int64_t) mutable {
-      if (!progress_) return;
+      if (!progress_ || done <= before) return;  // fewer: the context was shifted
       const auto more = static_cast<std::size_t>(done - before);
       before = done;
       missing_ -= std::min(missing_, more);

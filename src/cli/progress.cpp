@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -260,9 +259,5 @@ bool AroundProgress::is_at_line_start() const noexcept { return inside_->buffer.
 // ---- quiet
 
 void set_quiet(bool is_quiet) noexcept { asked_for_quiet = is_quiet; }
-
-void add_quiet_option(CLI::App& command) {
-  command.add_flag_callback("-q,--quiet", [] { set_quiet(true); }, "show no progress");
-}
 
 }  // namespace tl::cli

@@ -12,10 +12,6 @@
 #include <string>
 #include <string_view>
 
-namespace CLI {
-class App;
-}
-
 namespace tl::cli {
 
 // What a bar shows. `total` is 0 where nobody knows how much there is.
@@ -89,8 +85,7 @@ class AroundProgress {
   std::unique_ptr<Inside> inside_;
 };
 
-// -q, --quiet: no progress of this command.
-void add_quiet_option(CLI::App& command);
+// From now on nothing is shown: -q, --quiet.
 void set_quiet(bool is_quiet) noexcept;
 
 }  // namespace tl::cli
