@@ -226,16 +226,22 @@ int bench_programs(const Options& options) {
   for (const std::string& path : options.paths) {
     if (const int code = bench_program(options, path, table, json, bars); code != 0) return code;
   }
-  plot.write({.title = fmt::format("Bench blocks on {}", *options.model->device),
-              .panels = {BarChart{
-                  .value_label = "milliseconds: the median, with half of the range to both sides",
-                  .series = {bars}}}});
   if (options.json) {
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
   } else {
     table.print(stdout);
   }
+  plot.write({.title = "Bench blocks",
+              .panels = {BarChart{
+                  .value_label = "milliseconds: the median, with half of the range to both sides",
+                  .series = {bars}}}});
   return 0;
+}
+
+void print_json(const std::vector<BenchResult>& results) {
+  Json json = Json::array();
+  for (const BenchResult& result : results) json.push_back(to_json(result));
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 int bench(const Options& options) {
@@ -247,14 +253,12 @@ int bench(const Options& options) {
   std::vector<BenchResult> results;
   PlotFile plot(options.plot);
   for (const std::string& path : options.paths) results.push_back(bench_model(options, path));
-  plot.write(bench_figure(results));
-  if (!options.json) {
+  if (options.json) {
+    print_json(results);
+  } else {
     print(results);
-    return 0;
   }
-  Json json = Json::array();
-  for (const BenchResult& result : results) json.push_back(to_json(result));
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  plot.write(bench_figure(results));
   return 0;
 }
 

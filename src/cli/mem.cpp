@@ -164,19 +164,19 @@ int mem(const MemArguments& options) {
   });
   if (!timeline) return code;  // there is no program
   const std::vector<PlaceMemory> places = timeline->finish();
-  const Chart chart = memory_chart(options.file, places, seconds);
-  plot.write({.title = chart.title, .panels = {chart}});
   if (options.json) {
     Json json{{"program", options.file}, {"seconds", seconds}, {"places", Json::array()}};
     for (const PlaceMemory& place : places) json["places"].push_back(to_json(place));
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
-    return code;
+  } else {
+    if (places.empty()) fmt::print("the program took no memory\n");
+    for (const PlaceMemory& place : places) {
+      fmt::print("\n");
+      print_place(place, options.lines);
+    }
   }
-  if (places.empty()) fmt::print("the program took no memory\n");
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    fmt::print("\n");
-    print_place(places[i], options.lines);
-  }
+  const Chart chart = memory_chart(options.file, places, seconds);
+  plot.write({.title = chart.title, .panels = {chart}});
   return code;
 }
 

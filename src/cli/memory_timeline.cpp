@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostSamples = std::size_t{1} << 15;
 
-std::atomic<MemoryTimeline*> listening = nullptr;
+std::atomic<MemoryTimeline*> heard_by = nullptr;
 
 // Of four samples the highest and the lowest stay, so a peak is never lost.
 void halve(std::vector<MemorySample>& samples) {
@@ -55,7 +55,7 @@ std::vector<MemorySample> PlaceMemory::peaks(std::size_t most) const {
 }
 
 MemoryTimeline::MemoryTimeline() {
-  listening = this;
+  heard_by = this;
   before_ = set_memory_hook(hear);
 }
 
@@ -69,7 +69,7 @@ double MemoryTimeline::seconds() const {
 
 // Without memory for its own notes it misses an event; the program it watches goes on.
 void MemoryTimeline::hear(const MemoryEvent& event) noexcept {
-  MemoryTimeline* const timeline = listening;
+  MemoryTimeline* const timeline = heard_by;
   if (timeline == nullptr) return;
   try {
     timeline->note(event);
@@ -148,8 +148,9 @@ void MemoryTimeline::note(const MemoryEvent& event) {
 }
 
 std::vector<PlaceMemory> MemoryTimeline::finish() {
-  set_memory_hook(before_);
-  listening = nullptr;
+  // Somebody may have put another hook in its place since.
+  if (const MemoryHook now = set_memory_hook(before_); now != hear) set_memory_hook(now);
+  heard_by = nullptr;
   is_listening_ = false;
   const std::lock_guard lock(mutex_);
   std::vector<PlaceMemory> out;
