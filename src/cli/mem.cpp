@@ -46,7 +46,7 @@ std::vector<LineUse> by_weight(std::vector<LineUse> lines) {
 }
 
 void print_place(const PlaceMemory& place, std::size_t most) {
-  fmt::print("{}: peak {} at {}, {} after the start; {} in {}{}\n",
+  fmt::print("{}: peak {} at {}, {} after the start; {} {}{}\n",
              coloured(stdout, Colour::Bold, place.name), format_bytes(place.peak),
              place.lines[place.peak_line].line, format_duration(place.peak_seconds),
              format_count(place.allocations), place.allocations == 1 ? "allocation" : "allocations",
@@ -129,7 +129,8 @@ Chart memory_chart(const std::string& program, const std::vector<PlaceMemory>& p
       series.x.push_back(each.seconds * time);
       series.y.push_back(static_cast<double>(each.live) / scale.divisor);
     }
-    series.x.push_back(seconds * time);
+    // What the interpreter holds itself comes back after the program's end.
+    series.x.push_back(std::max(seconds * time, series.x.back()));
     series.y.push_back(static_cast<double>(place.left) / scale.divisor);
     chart.series.push_back(std::move(series));
   }
