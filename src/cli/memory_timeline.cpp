@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <utility>
 
@@ -47,8 +48,11 @@ std::vector<MemorySample> PlaceMemory::peaks(std::size_t most) const {
                    [](const MemorySample& a, const MemorySample& b) { return a.live > b.live; });
   std::vector<MemorySample> out;
   for (const MemorySample& top : tops) {
-    const bool is_known = std::any_of(
-        out.begin(), out.end(), [&](const MemorySample& other) { return other.line == top.line; });
+    // Another line, and not the same mountain.
+    const double apart = (samples.back().seconds - samples.front().seconds) / 20;
+    const bool is_known = std::any_of(out.begin(), out.end(), [&](const MemorySample& other) {
+      return other.line == top.line || std::fabs(other.seconds - top.seconds) < apart;
+    });
     if (!is_known && out.size() < most) out.push_back(top);
   }
   return out;
