@@ -8,6 +8,9 @@
 
 namespace tl {
 
+// With an initializer each member may be left out of a designated one.
+// NOLINTBEGIN(readability-redundant-member-init)
+
 // Points that a line joins in their order. A point whose x or y is no number, or infinite, or not
 // positive where the axis is logarithmic, is a gap. Long series are thinned; what is the least and
 // the most of any stretch stays.
@@ -55,6 +58,8 @@ struct Figure {
   std::string title = {};
   std::vector<std::variant<Chart, BarChart>> panels = {};
 };
+
+// NOLINTEND(readability-redundant-member-init)
 
 // Throws BadArgument when a series has more of x than of y.
 std::string svg(const Chart& chart);

@@ -51,7 +51,7 @@ std::vector<double> log_ticks(double low, double high, int most) {
     }
     return out;
   };
-  const std::vector<double> many = collect({1, 2, 5}, 1);
+  std::vector<double> many = collect({1, 2, 5}, 1);
   if (many.size() < 3) return linear_ticks(low, high, most);  // less than about a factor of five
   if (many.size() <= static_cast<std::size_t>(most) + 2) return many;
   return collect({1}, 1 + (last - first) / std::max(most, 1));

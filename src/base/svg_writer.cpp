@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tl/base/error.h"  // join
 #include "tl/base/text.h"
 
 namespace tl {
@@ -63,7 +64,7 @@ std::string style() {
                     "stroke-linejoin:round}\n";
   for (std::size_t i = 0; i < kSeriesColours.size(); ++i) {
     const std::string n = std::to_string(i);
-    out += ".s" + n + "{stroke:var(--s" + n + ")}.f" + n + "{fill:var(--s" + n + ")}\n";
+    out += join(".s", n, "{stroke:var(--s", n, ")}.f", n, "{fill:var(--s", n, ")}\n");
   }
   return out;
 }
@@ -123,11 +124,12 @@ std::string xml_text(std::string_view text) {
 double text_width(std::string_view text, double font_size) {
   const auto follows = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
   const auto bytes = std::count_if(text.begin(), text.end(), follows);
-  return static_cast<double>(text.size() - static_cast<std::size_t>(bytes)) * font_size * kCharacter;
+  return static_cast<double>(text.size() - static_cast<std::size_t>(bytes)) * font_size *
+         kCharacter;
 }
 
 std::string fitted(std::string_view text, double font_size, double width) {
-  const std::string valid = as_utf8(text);
+  std::string valid = as_utf8(text);
   if (text_width(valid, font_size) <= width) return valid;
   std::string out;
   for (std::size_t at = 0; at < valid.size();) {
