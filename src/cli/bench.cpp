@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,11 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/bench_result.h"
 #include "cli/command.h"
 #include "cli/default_model.h"
 #include "cli/interrupt.h"
 #include "cli/model_run.h"
+#include "cli/plot_file.h"
 #include "cli/program_run.h"
+#include "cli/progress.h"
 #include "cli/terminal.h"
 #include "tl/base/error.h"
 #include "tl/base/text.h"
@@ -40,50 +42,11 @@ struct Options {
   std::int64_t chunk = 512;
   int repetitions = 5;
   bool json = false;
+  std::string plot;
 };
 
-// One line of the table: a number of tokens after so many others.
-struct Test {
-  bool writes = false;  // one token at a time
-  std::int64_t tokens = 0;
-  std::int64_t depth = 0;
-
-  std::string name() const {
-    return fmt::format("{}{}{}", writes ? "tg" : "pp", tokens,
-                       depth > 0 ? fmt::format(" @ d{}", depth) : "");
-  }
-};
-
-struct Measured {
-  Test test;
-  std::vector<double> seconds;
-
-  double mean_speed() const {
-    double sum = 0;
-    for (const double each : seconds) sum += static_cast<double>(test.tokens) / each;
-    return sum / static_cast<double>(seconds.size());
-  }
-  // Of the speeds, about their mean; 0 for a single one.
-  double deviation() const {
-    if (seconds.size() < 2) return 0;
-    const double mean = mean_speed();
-    double sum = 0;
-    for (const double each : seconds) {
-      sum += std::pow(static_cast<double>(test.tokens) / each - mean, 2);
-    }
-    return std::sqrt(sum / static_cast<double>(seconds.size() - 1));
-  }
-};
-
-struct ModelResult {
-  std::string path, name, device, device_name;
-  std::uint64_t bytes = 0, parameters = 0;
-  std::vector<Measured> tests;
-  MemoryUse memory;
-};
-
-std::vector<Test> tests_of(const Options& options) {
-  std::vector<Test> tests;
+std::vector<BenchTest> tests_of(const Options& options) {
+  std::vector<BenchTest> tests;
   for (const std::int64_t depth : options.depths) {
     for (const std::int64_t count : options.prompts) {
       if (count > 0) tests.push_back({false, count, depth});
@@ -106,7 +69,7 @@ Tensor random_tokens(std::int64_t count, const Decoder& decoder) {
   return Tensor::from(tokens, decoder.device());
 }
 
-double run_once(const Test& test, const Decoder& decoder, const KvCache& before,
+double run_once(const BenchTest& test, const Decoder& decoder, const KvCache& before,
                 const Tensor& tokens) {
   KvCache cache = before.fork();
   decoder.device().synchronize();
@@ -120,20 +83,20 @@ double run_once(const Test& test, const Decoder& decoder, const KvCache& before,
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-Measured measure(const Test& test, int repetitions, LoadedModel& model) {
+BenchMeasured measure(const BenchTest& test, int repetitions, LoadedModel& model) {
   const Decoder& decoder = model.decoder;
   KvCache before = decoder.new_cache();
   if (test.depth > 0) decoder.forward(random_tokens(test.depth, decoder), before);
   const Tensor tokens = random_tokens(test.tokens, decoder);
-  Measured out{.test = test, .seconds = {}};
-  StatusLine line;
+  BenchMeasured out{.test = test, .seconds = {}};
+  Progress progress(test.name(), static_cast<std::uint64_t>(repetitions), "runs");
   for (int i = -1; i < repetitions; ++i) {  // the first one warms up and is not counted
     if (interrupted()) throw Error(ErrorKind::BadArgument, kWhere, "it was interrupted");
-    line.show(fmt::format("{}: {} of {}", test.name(), i + 1, repetitions));
+    progress.set(static_cast<std::uint64_t>(std::max(i, 0)), i < 0 ? "warming up" : "");
     // Warming up a long answer takes no more than a few of its tokens.
-    const Test now = i < 0 && test.writes
-                         ? Test{true, std::min<std::int64_t>(test.tokens, 4), test.depth}
-                         : test;
+    const BenchTest now = i < 0 && test.writes
+                              ? BenchTest{true, std::min<std::int64_t>(test.tokens, 4), test.depth}
+                              : test;
     const double seconds = run_once(now, decoder, before, tokens);
     if (i >= 0) out.seconds.push_back(seconds);
   }
@@ -143,13 +106,13 @@ Measured measure(const Test& test, int repetitions, LoadedModel& model) {
   return out;
 }
 
-ModelResult bench_model(const Options& options, const std::string& path) {
+BenchResult bench_model(const Options& options, const std::string& path) {
   ModelOptions how = *options.model;
   how.path = path;
-  for (const Test& test : tests_of(options)) {
+  for (const BenchTest& test : tests_of(options)) {
     how.least_context = std::max(how.least_context, test.depth + test.tokens);
   }
-  ModelResult result;
+  BenchResult result;
   result.path = path;
   result.memory = with_model(how, options.chunk, [&](LoadedModel& model) {
     const Device device = model.decoder.device();
@@ -158,16 +121,16 @@ ModelResult bench_model(const Options& options, const std::string& path) {
     result.device_name = device.name();
     result.bytes = model.file.tensor_bytes();
     result.parameters = model.file.parameters();
-    for (const Test& test : tests_of(options)) {
+    for (const BenchTest& test : tests_of(options)) {
       result.tests.push_back(measure(test, options.repetitions, model));
     }
   });
   return result;
 }
 
-Json to_json(const ModelResult& result) {
+Json to_json(const BenchResult& result) {
   Json tests = Json::array();
-  for (const Measured& each : result.tests) {
+  for (const BenchMeasured& each : result.tests) {
     tests.push_back({{"test", each.test.name()},
                      {"kind", each.test.writes ? "tg" : "pp"},
                      {"tokens", each.test.tokens},
@@ -197,13 +160,13 @@ std::string format_parameters(std::uint64_t count) {
                                 : fmt::format("{:.2f} M", number / 1e6);
 }
 
-void print(const std::vector<ModelResult>& results) {
+void print(const std::vector<BenchResult>& results) {
   Table table;
   table.column("model").column("size", Table::Align::Right).column("params", Table::Align::Right);
   table.column("device").column("threads", Table::Align::Right).column("test");
   table.column("tokens/s", Table::Align::Right).column("+/-", Table::Align::Right);
-  for (const ModelResult& result : results) {
-    for (const Measured& each : result.tests) {
+  for (const BenchResult& result : results) {
+    for (const BenchMeasured& each : result.tests) {
       table.row({result.name, format_bytes(result.bytes), format_parameters(result.parameters),
                  result.device,
                  result.device == "cpu" ? std::to_string(ThreadPool::shared().threads()) : "",
@@ -215,7 +178,8 @@ void print(const std::vector<ModelResult>& results) {
 }
 
 // The bench blocks of a program: the quickest, the middle and the slowest of the repetitions.
-int bench_program(const Options& options, const std::string& path, Table& table, Json& json) {
+int bench_program(const Options& options, const std::string& path, Table& table, Json& json,
+                  BarSeries& bars) {
   ProgramOptions program;
   program.device = options.model->device;
   return with_interpreter(program, {}, [&](Interpreter& interpreter) {
@@ -241,6 +205,8 @@ int bench_program(const Options& options, const std::string& path, Table& table,
       const std::string& name = interpreter.benches()[i];
       table.row({path, name, format_duration(seconds.front()), format_duration(median),
                  format_duration(seconds.back())});
+      bars.bars.push_back({fmt::format("{}: {}", file_name(path), name), median * 1e3,
+                           (seconds.back() - seconds.front()) / 2 * 1e3});
       json.push_back({{"program", path},
                       {"bench", name},
                       {"seconds_min", seconds.front()},
@@ -256,15 +222,27 @@ int bench_programs(const Options& options) {
   table.column("program").column("bench").column("min", Table::Align::Right);
   table.column("median", Table::Align::Right).column("max", Table::Align::Right);
   Json json = Json::array();
+  BarSeries bars;
+  PlotFile plot(options.plot);
   for (const std::string& path : options.paths) {
-    if (const int code = bench_program(options, path, table, json); code != 0) return code;
+    if (const int code = bench_program(options, path, table, json, bars); code != 0) return code;
   }
   if (options.json) {
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
   } else {
     table.print(stdout);
   }
+  plot.write({.title = "Bench blocks",
+              .panels = {BarChart{
+                  .value_label = "milliseconds: the median, with half of the range to both sides",
+                  .series = {bars}}}});
   return 0;
+}
+
+void print_json(const std::vector<BenchResult>& results) {
+  Json json = Json::array();
+  for (const BenchResult& result : results) json.push_back(to_json(result));
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 int bench(const Options& options) {
@@ -273,15 +251,15 @@ int bench(const Options& options) {
     return bench_programs(options);
   }
   tests_of(options);  // says at once when there is nothing to do
-  std::vector<ModelResult> results;
+  std::vector<BenchResult> results;
+  PlotFile plot(options.plot);
   for (const std::string& path : options.paths) results.push_back(bench_model(options, path));
-  if (!options.json) {
+  if (options.json) {
+    print_json(results);
+  } else {
     print(results);
-    return 0;
   }
-  Json json = Json::array();
-  for (const ModelResult& result : results) json.push_back(to_json(result));
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  plot.write(bench_figure(results));
   return 0;
 }
 
@@ -317,6 +295,8 @@ void add_bench(CLI::App& app, Action& chosen) {
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
   command.add_flag("--json", options->json, "print it as JSON");
+  add_plot_option(command, options->plot,
+                  "draw the speeds, over the depth where there are several");
   command.callback([options, &chosen] {
     chosen = [options] {
       if (options->paths.empty()) options->paths.push_back(default_model_path());

@@ -30,6 +30,7 @@ void add_generate(CLI::App& app, Action& chosen);
 void add_inspect(CLI::App& app, Action& chosen);
 void add_load(CLI::App& app, Action& chosen);
 void add_logits(CLI::App& app, Action& chosen);
+void add_mem(CLI::App& app, Action& chosen);
 void add_ops(CLI::App& app, Action& chosen);
 void add_quantize(CLI::App& app, Action& chosen);
 void add_repl(CLI::App& app, Action& chosen);
@@ -41,5 +42,7 @@ void add_train(CLI::App& app, Action& chosen);
 
 // --device: what Device::parse() takes, "auto" when it is not given.
 void add_device_option(CLI::App& command, const std::shared_ptr<std::string>& device);
+// -q, --quiet: the command shows no progress.
+void add_quiet_option(CLI::App& command);
 
 }  // namespace tl::cli

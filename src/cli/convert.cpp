@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "cli/sizes.h"
 #include "cli/terminal.h"
 #include "tl/base/text.h"
@@ -41,9 +42,12 @@ int convert(const ConvertArguments& options) {
   const std::string to = options.to.empty() ? folder_of(options.from.front()) : options.to;
   ConvertResult result;
   {
-    StatusLine line;
+    Progress progress("convert", 0, "tensors");
     how.progress = [&](std::size_t index, std::size_t count, std::string_view tensor, QType from,
-                       QType type) { line.show_tensor(index, count, tensor, from, type); };
+                       QType type) {
+      progress.set_total(count);
+      progress.set(index, fmt::format("{} {} to {}", tensor, name(from), name(type)));
+    };
     result = convert_checkpoint(options.from, to, how);
   }
   for (const std::string& note : result.notes) {
@@ -87,6 +91,7 @@ void add_convert(CLI::App& app, Action& chosen) {
   command.add_flag("--vocab-only", options->how.vocab_only, "the vocabulary without the tensors");
   command.add_flag("--dry-run", options->how.dry_run,
                    "say how large it would be and write nothing");
+  add_quiet_option(command);
   std::string list = "architectures:";
   for (const std::string& each : convertible_architectures()) list += "\n  " + each;
   list += "\ntypes:";

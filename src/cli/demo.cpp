@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "tl/base/error.h"
 #include "tl/runtime/location.h"
 
@@ -22,6 +23,10 @@ void add_device_option(CLI::App& command, const std::shared_ptr<std::string>& de
           "cpu, cuda:N, rocm:N, or auto for the best one there is")
       ->type_name("D")
       ->default_str("auto");
+}
+
+void add_quiet_option(CLI::App& command) {
+  command.add_flag_callback("-q,--quiet", [] { set_quiet(true); }, "show no progress");
 }
 
 void add_demo(CLI::App& app, Action& chosen) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,6 +19,7 @@
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/model_run.h"
+#include "cli/progress.h"
 #include "cli/sampling_options.h"
 #include "cli/terminal.h"
 #include "tl/base/error.h"
@@ -116,6 +118,31 @@ KvCache shared_cache(const std::vector<std::vector<TokenId>>& prompts, const Dec
   return cache;
 }
 
+// How much of the prompts is read; gone when all are, before the first text.
+class PromptProgress {
+ public:
+  explicit PromptProgress(const std::vector<std::vector<TokenId>>& prompts) {
+    for (const auto& prompt : prompts) missing_ += prompt.size();
+    progress_ = std::make_unique<Progress>("prompt", missing_, "tokens");
+  }
+
+  // For one prompt.
+  std::function<void(std::int64_t, std::int64_t)> listener() {
+    return [this, before = std::int64_t{0}](std::int64_t done, std::int64_t) mutable {
+      if (!progress_ || done <= before) return;  // fewer: the context was shifted
+      const auto more = static_cast<std::size_t>(done - before);
+      before = done;
+      missing_ -= std::min(missing_, more);
+      progress_->add(more);
+      if (missing_ == 0) progress_.reset();
+    };
+  }
+
+ private:
+  std::unique_ptr<Progress> progress_;
+  std::size_t missing_ = 0;
+};
+
 Outcome write(const GenerateArguments& options, const std::vector<std::string>& prompts,
               LoadedModel& model) {
   const Tokenizer tokenizer = model.tokenizer(options.model->quiet);
@@ -127,12 +154,14 @@ Outcome write(const GenerateArguments& options, const std::vector<std::string>& 
   Outcome outcome;
   outcome.load_seconds = model.load_seconds;
   const bool streams = prompts.size() == 1 && !options.json && !options.no_stream;
+  PromptProgress reading(tokens);
   {
     const KvCache shared = shared_cache(tokens, model.decoder);
     for (const std::vector<TokenId>& prompt : tokens) {
       GenerationRequest request = options.text->request(tokenizer);
       request.prompt = prompt;
       request.cache = shared.fork();
+      request.on_prompt = reading.listener();
       outcome.seeds.push_back(request.sampling.seed);
       if (streams) {
         request.on_text = [](std::string_view text) {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/terminal.h"
+#include "cli/progress.h"
 #include "tl/base/error.h"
 #include "tl/base/text.h"
 #include "tl/model/gguf.h"
@@ -114,11 +114,10 @@ Run load_once(const GgufFile& file, const Device& device, const LoadArguments& o
   {
     ModelWeights weights;
     {
-      StatusLine line;
+      Progress progress("load", file.tensor_bytes(), "bytes");
       const LoadOptions how{
           .choose = {},
-          .progress =
-              [&](const LoadProgress& now) { line.show_bytes(now.done, now.total, now.tensor); },
+          .progress = [&](const LoadProgress& now) { progress.set(now.done, now.tensor); },
           .threads = options.threads,
           .copy = options.copy};
       const auto start = std::chrono::steady_clock::now();
@@ -238,6 +237,7 @@ void add_load(CLI::App& app, Action& chosen) {
                    "on the CPU: read the file instead of using it where it is mapped");
   command.add_flag("--check", options->check, "read everything back and compare it with the file");
   command.add_flag("--json", options->json, "print it as JSON");
+  add_quiet_option(command);
   command.callback([options, &chosen] { chosen = [options] { return load(*options); }; });
 }
 

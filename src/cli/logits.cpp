@@ -14,7 +14,7 @@
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/model_run.h"
-#include "cli/terminal.h"
+#include "cli/progress.h"
 #include "tl/base/error.h"
 #include "tl/base/text.h"
 #include "tl/model/decoder.h"
@@ -53,7 +53,7 @@ Tensor compute(const std::vector<TokenId>& tokens, std::int64_t chunk, LoadedMod
   }
   Tensor all = Tensor::uninitialized({count, vocabulary}, DType::F32, Device::cpu());
   std::byte* to = all.write(Device::cpu().stream());
-  StatusLine line;
+  Progress progress("logits", static_cast<std::uint64_t>(count), "tokens");
   for (std::int64_t at = 0; at < count; at += chunk) {
     if (interrupted()) throw Error(ErrorKind::BadArgument, kLogitsWhere, "it was interrupted");
     const std::int64_t size = std::min(chunk, count - at);
@@ -62,7 +62,7 @@ Tensor compute(const std::vector<TokenId>& tokens, std::int64_t chunk, LoadedMod
         cache, LogitRows::All);
     const auto row_bytes = static_cast<std::size_t>(vocabulary) * sizeof(float);
     part.read_bytes({to + static_cast<std::size_t>(at) * row_bytes, part.size_bytes()});
-    line.show(fmt::format("{} of {} tokens", at + size, count));
+    progress.set(static_cast<std::uint64_t>(at + size));
   }
   model.memory.note_cache(cache.size_bytes());
   return all;

@@ -96,6 +96,7 @@ int run(std::vector<std::string> arguments) {
   add_repl(app, chosen);
   add_check(app, chosen);
   add_test(app, chosen);
+  add_mem(app, chosen);
   add_fmt(app, chosen);
   add_doc(app, chosen);
   add_devices(app, chosen);

@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "cli/terminal.h"
 #include "tl/base/error.h"
 #include "tl/base/text.h"
@@ -28,7 +29,8 @@ void add_device_options(CLI::App& command, const std::shared_ptr<ModelOptions>& 
   command.add_option("--cache-type", options->cache_type, "how keys and values are kept")
       ->check(CLI::IsMember(std::set<std::string>{"f16", "bf16", "q8_0", "f32"}))
       ->capture_default_str();
-  command.add_flag("--quiet", options->quiet, "no times and no memory line on stderr");
+  command.add_flag("-q,--quiet", options->quiet,
+                   "no progress, no times and no memory line on stderr");
 }
 
 void add_model_options(CLI::App& command, const std::shared_ptr<ModelOptions>& options) {
@@ -75,13 +77,13 @@ namespace {
 
 Decoder load_decoder(const GgufFile& file, const ModelOptions& options, std::int64_t chunk,
                      const Device& device, MemoryWatch& memory) {
-  StatusLine line;
+  Progress progress("load", file.tensor_bytes(), "bytes");
   LoadOptions how;
   how.progress = [&](const LoadProgress& now) {
     if (interrupted()) {
       throw Error(ErrorKind::BadArgument, options.path, "the loading was interrupted");
     }
-    line.show_bytes(now.done, now.total, now.tensor);
+    progress.set(now.done, now.tensor);
   };
   const ModelWeights weights = ModelWeights::load(file, device, how);
   memory.note_model(weights.size_bytes());
@@ -115,6 +117,7 @@ void load_and_work(const ModelOptions& options, std::int64_t chunk, const Device
 
 MemoryUse with_model(const ModelOptions& options, std::int64_t chunk,
                      const std::function<void(LoadedModel&)>& work) {
+  if (options.quiet) set_quiet(true);
   if (options.threads > 0) ThreadPool::shared().set_threads(options.threads);
   const Device device = Device::parse(*options.device);
   const InterruptScope scope;

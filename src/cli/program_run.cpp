@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
+#include "cli/learn_watch.h"
 #include "cli/memory_watch.h"
 #include "tl/base/error.h"
 #include "tl/base/text.h"
@@ -137,7 +138,10 @@ int with_interpreter(const ProgramOptions& options, std::vector<std::string> arg
   if (logs) set_memory_hook(log_memory);
   int code = 0;
   {
+    LearnWatch learning(options.out != nullptr ? *options.out : std::cout, options.losses);
     InterpreterOptions settings;
+    settings.out = &learning.out();
+    settings.on_learn = [&](const LearnProgress& now) { learning.hear(now); };
     settings.open_device = open_device;
     settings.arguments = std::move(arguments);
     settings.step_limit = options.step_limit;

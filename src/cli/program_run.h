@@ -4,10 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/chart.h"
 #include "tl/lang/interpreter.h"
 
 namespace tl::cli {
@@ -18,7 +20,9 @@ struct ProgramOptions {
   std::uint64_t step_limit = 0;
   bool memory_check = false;
   bool no_files = false;
-  bool no_notes = false;  // nothing about facts, entities and files that were loaded
+  bool no_notes = false;        // nothing about facts, entities and files that were loaded
+  std::ostream* out = nullptr;  // what it prints; null: standard output
+  std::vector<Series>* losses = nullptr;  // of its learn blocks, where somebody wants them
 };
 
 void add_program_options(CLI::App& command, const std::shared_ptr<ProgramOptions>& options);

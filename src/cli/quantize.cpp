@@ -2,11 +2,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "cli/command.h"
-#include "cli/terminal.h"
+#include "cli/progress.h"
 #include "tl/base/text.h"
 #include "tl/model/gguf.h"
 #include "tl/model/quantize.h"
@@ -26,11 +27,14 @@ int quantize(const QuantizeArguments& options) {
   const GgufFile file = GgufFile::open(options.from);
   QuantizeResult result;
   {
-    StatusLine line;
+    Progress progress("quantize", file.tensor_bytes(), "bytes");
+    std::uint64_t done = 0;  // bytes of the tensors before
     QuantizeOptions how{
         .requantize = options.requantize, .dry_run = options.dry_run, .progress = {}};
-    how.progress = [&](std::size_t index, const GgufTensorInfo& tensor, QType to) {
-      line.show_tensor(index, file.tensors().size(), tensor.name, tensor.known_type(), to);
+    how.progress = [&](std::size_t /*index*/, const GgufTensorInfo& tensor, QType to) {
+      progress.set(done,
+                   fmt::format("{} {} to {}", tensor.name, name(tensor.known_type()), name(to)));
+      done += tensor.size_bytes();
     };
     result = quantize_gguf(file, options.to, recipe, how);
   }
@@ -57,6 +61,7 @@ void add_quantize(CLI::App& app, Action& chosen) {
   command.add_flag("--requantize", options->requantize,
                    "also tensors that are in blocks already, which loses twice");
   command.add_flag("--dry-run", options->dry_run, "say how large it would be and write nothing");
+  add_quiet_option(command);
   std::string list = "recipes:";
   for (const QuantRecipe& each : quant_recipes()) {
     list += fmt::format("\n  {:<8}{}", each.name, each.help);

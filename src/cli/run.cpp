@@ -8,10 +8,14 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/learn_watch.h"
+#include "cli/plot_file.h"
 #include "cli/program_run.h"
+#include "cli/progress.h"
 #include "tl/base/error.h"
 
 namespace tl::cli {
@@ -22,7 +26,7 @@ namespace fs = std::filesystem;
 
 struct RunOptions {
   std::shared_ptr<ProgramOptions> program = std::make_shared<ProgramOptions>();
-  std::string file;
+  std::string file, plot;
   std::vector<std::string> arguments;
   bool quiet = false;
   bool debug = false;
@@ -92,8 +96,8 @@ int run_main(Interpreter& interpreter, const RunOptions& options) {
   return 0;
 }
 
-int run(const RunOptions& options) {
-  return with_interpreter(*options.program, options.arguments, [&](Interpreter& interpreter) {
+int run_program(const RunOptions& options, const ProgramOptions& program) {
+  return with_interpreter(program, options.arguments, [&](Interpreter& interpreter) {
     const std::string mark = options.debug ? "[DEBUG] " : "";
     const bool frame = !options.quiet;
     if (frame) std::cout << mark << "Parsing " << options.file << "...\n" << std::flush;
@@ -121,6 +125,25 @@ int run(const RunOptions& options) {
     if (options.bench) return run_benches(interpreter);
     return run_main(interpreter, options);
   });
+}
+
+// A program that fails half-way has losses up to there, which are worth a look too.
+int run(const RunOptions& options) {
+  if (options.quiet) set_quiet(true);
+  PlotFile plot(options.plot);
+  std::vector<Series> losses;
+  ProgramOptions program = *options.program;
+  if (plot.is_wanted()) program.losses = &losses;
+  const int code = run_program(options, program);
+  if (!plot.is_wanted()) return code;
+  if (losses.empty()) {
+    if (code != 0) return code;
+    throw Error(ErrorKind::BadArgument, "run", "there is no loss to plot: no learn block of ",
+                options.file, " made a step");
+  }
+  const Chart chart = loss_chart(options.file, std::move(losses));
+  plot.write({.title = chart.title, .panels = {chart}});
+  return code;
 }
 
 struct TestOptions {
@@ -191,6 +214,7 @@ void add_run(CLI::App& app, Action& chosen) {
   command.add_flag("-d,--debug", options->debug, "tell more about what is done");
   command.add_flag("--test", options->test, "run its test blocks instead of main");
   command.add_flag("--bench", options->bench, "run its bench blocks instead of main");
+  add_plot_option(command, options->plot, "draw the losses of its learn blocks");
   command.callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

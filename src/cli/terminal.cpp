@@ -1,7 +1,6 @@
 #include "cli/terminal.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,38 +93,6 @@ void Table::print(std::FILE* stream) const {
   for (const auto& cells : rows_) {
     fmt::print(stream, "{}\n", line([&](std::size_t c) { return cells[c]; }));
   }
-}
-
-StatusLine::StatusLine() : is_shown_(::isatty(STDERR_FILENO) == 1) {}
-
-StatusLine::~StatusLine() {
-  if (is_shown_) fmt::print(stderr, "\r\033[K");
-}
-
-void StatusLine::show(std::string_view text) {
-  if (!is_shown_) return;
-  winsize window{};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0;
-  fmt::print(stderr, "\r\033[K{}", text.substr(0, known ? window.ws_col - 1U : 79U));
-  std::fflush(stderr);
-}
-
-void StatusLine::show_tensor(std::size_t index, std::size_t count, std::string_view tensor,
-                             QType from, QType to) {
-  if (!is_shown_) return;
-  show(fmt::format("[{}/{}] {} {} to {}", index + 1, count, tensor, name(from), name(to)));
-}
-
-void StatusLine::show_bytes(std::uint64_t done, std::uint64_t total, std::string_view what) {
-  constexpr std::size_t kWidth = 24;
-  constexpr auto kPause = std::chrono::milliseconds(30);
-  const auto now = std::chrono::steady_clock::now();
-  if (!is_shown_ || total == 0 || (done != total && now - last_ < kPause)) return;
-  last_ = now;
-  const double part = static_cast<double>(done) / static_cast<double>(total);
-  const auto full = std::min(kWidth, static_cast<std::size_t>(part * kWidth));
-  show(fmt::format("[{}{}] {:3.0f} % of {}  {}", std::string(full, '='),
-                   std::string(kWidth - full, ' '), 100 * part, format_bytes(total), what));
 }
 
 }  // namespace tl::cli

@@ -1,14 +1,10 @@
-// Text for people: tables, a line that tells how far work is, and colour where a terminal shows it.
+// Text for people: tables, and colour where a terminal shows it.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "tl/quant/format.h"
 
 namespace tl::cli {
 
@@ -37,27 +33,6 @@ class Table {
   };
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
-};
-
-// One line on stderr that is written over while work goes on and gone when the object is. Nothing
-// is written where stderr is no terminal.
-class StatusLine {
- public:
-  StatusLine();
-  ~StatusLine();
-  StatusLine(const StatusLine&) = delete;
-  StatusLine& operator=(const StatusLine&) = delete;
-
-  void show(std::string_view text);  // cut to the width of the terminal
-  // Tensor `index` of `count` goes from one type to another.
-  void show_tensor(std::size_t index, std::size_t count, std::string_view tensor, QType from,
-                   QType to);
-  // A bar, the bytes, and `what` is being done. Written when there is something new to see.
-  void show_bytes(std::uint64_t done, std::uint64_t total, std::string_view what);
-
- private:
-  bool is_shown_;
-  std::chrono::steady_clock::time_point last_;
 };
 
 }  // namespace tl::cli

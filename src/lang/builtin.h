@@ -20,6 +20,10 @@
 #include "tl/runtime/device.h"
 #include "tl/tensor/tensor.h"
 
+namespace tl {
+struct LearnProgress;  // tl/lang/interpreter.h
+}
+
 namespace tl::lang {
 
 // An error in the language's own words ("Division by zero"). What the library throws is shown as
@@ -71,13 +75,14 @@ class Context {
   LazyDevice device;
   std::ostream* out = nullptr;
   std::istream* in = nullptr;
-  std::vector<std::string> arguments;    // of the program
-  bool allow_files = true;               // may builtins that take a path be called?
-  std::ostream* perf = nullptr;          // a line for every builtin and how long it took
-  std::ostream* shares = nullptr;        // a line when a variable comes to share a tensor
-  bool training = false;                 // inside `learn`
-  double dropout = kDropout;             // what dropout() takes where it is not told
-  bool verbose = true;                   // lines such as "Loaded model from: ..."
+  std::vector<std::string> arguments;  // of the program
+  bool allow_files = true;             // may builtins that take a path be called?
+  std::ostream* perf = nullptr;        // a line for every builtin and how long it took
+  std::ostream* shares = nullptr;      // a line when a variable comes to share a tensor
+  std::function<void(const LearnProgress&)> on_learn;  // see InterpreterOptions; may be empty
+  bool training = false;                               // inside `learn`
+  double dropout = kDropout;                           // what dropout() takes where it is not told
+  bool verbose = true;                                 // lines such as "Loaded model from: ..."
   std::shared_ptr<TensorCache> cache;    // tables that builtins keep; gone with the context
   std::shared_ptr<Learning> learning;    // the program's parameters; a running program has it
   std::shared_ptr<Knowledge> knowledge;  // relations and facts; none outside a program

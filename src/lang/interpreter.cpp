@@ -66,6 +66,7 @@ struct Interpreter::State {
     vm.allow_files = options.allow_files;
     vm.perf = options.perf;
     vm.shares = options.shares;
+    vm.on_learn = options.on_learn;
     vm.step_limit = options.step_limit;
     vm.interrupted = options.interrupted;
   }

@@ -76,11 +76,27 @@ Optimizer& Trainer::moves() const {
   return *static_cast<OptimizerObject*>(optimizer_.object())->optimizer;
 }
 
+Trainer::~Trainer() {
+  if (is_told_) tell(LearnProgress::Stage::End);
+}
+
+void Trainer::tell(LearnProgress::Stage stage, std::function<double()> loss) {
+  if (!context_.on_learn) return;
+  is_told_ = stage != LearnProgress::Stage::End;
+  context_.on_learn({.stage = stage,
+                     .place = place_,
+                     .step = moves().steps(),
+                     .steps = site_.has_objective ? settings_.epochs : 0,
+                     .epochs = settings_.epochs,
+                     .loss = std::move(loss)});
+}
+
 void Trainer::begin() {
   optimizer_ = make<OptimizerObject>(settings_.optimizer_name, settings_.optimizer());
   schedule_ = settings_.schedule();
   full_rate_ = moves().rate();
   moves().set_rate(schedule_.rate(full_rate_, 0));
+  tell(LearnProgress::Stage::Begin);
   if (!site_.has_objective) return;
   std::ostream& out = *context_.out;
   out << "\n=== Learning Started ===\nOptimizer: " << settings_.optimizer_name
@@ -165,12 +181,15 @@ void Trainer::learn_from(const Value& loss) {
   }
   out << "\n" << std::flush;
   moves().set_rate(schedule_.rate(full_rate_, static_cast<double>(epoch_)));
+  tell(LearnProgress::Stage::Step, [before] { return before; });
 }
 
 // The schedule counts steps here.
 void Trainer::backward(const Value& loss) {
   step(loss);
   ++epoch_;
+  tell(LearnProgress::Stage::Step,
+       [&] { return followed_loss("backward()", loss).detach().item().real(); });
   if (settings_.schedule_name.empty()) return;
   moves().set_rate(schedule_.rate(full_rate_, static_cast<double>(epoch_)));
 }

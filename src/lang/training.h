@@ -1,6 +1,7 @@
 // What `learn` does: the program's parameters, and the run of an optimiser over them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "lang/value.h"
 #include "tl/grad/grad.h"
 #include "tl/grad/optimizer.h"
+#include "tl/lang/interpreter.h"    // LearnProgress
 #include "tl/tensor/safetensors.h"  // NamedTensors
 
 namespace tl::lang {
@@ -44,7 +46,12 @@ struct LearnParameter {
 // One `learn` block while it runs.
 class Trainer {
  public:
-  Trainer(Context& context, const LearnSite& site) : context_(context), site_(site) {}
+  // `place` is the line of the block, kept by somebody else.
+  Trainer(Context& context, const LearnSite& site, std::string_view place)
+      : context_(context), site_(site), place_(place) {}
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
 
   void set(std::size_t entry, const Value& value) { settings_.set(site_.entries[entry], value); }
   void begin();                        // the header; throws when there is nothing to learn
@@ -61,9 +68,12 @@ class Trainer {
   const std::vector<LearnParameter>& parameters();  // the same in every step
   double step(const Value& loss);                   // the length of all gradients
   Optimizer& moves() const;
+  void tell(LearnProgress::Stage stage, std::function<double()> loss = {});
 
   Context& context_;
   const LearnSite& site_;
+  std::string_view place_;
+  bool is_told_ = false;  // that it began, and not yet that it ended
   LearnSettings settings_;
   Schedule schedule_;
   double full_rate_ = 0;

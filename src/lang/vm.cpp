@@ -269,6 +269,10 @@ void Vm::enter(const Function& function, Value* base) {
     const FunctionParam& p = function.params[i];
     if (p.type.kind == ast::Type::Kind::Any) continue;
     if (p.type.kind == ast::Type::Kind::Scalar && base[i].is(p.type.scalar)) continue;
+    // A list that becomes a tensor takes its memory where the call is written.
+    const bool has_caller = base[i].is(Kind::List) && frames_.size() > 1;
+    const CallFrame* caller = has_caller ? &frames_[frames_.size() - 2] : nullptr;
+    const LabelScope scope(has_caller ? label(*caller->function, caller->pc) : Label::current());
     if (!convert(*this, base[i], p.type, names)) {
       std::string why;
       for (const TypeInfo::Dim& dim : p.type.dims) {

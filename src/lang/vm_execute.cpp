@@ -376,9 +376,11 @@ Value Vm::execute(std::size_t entry) {
           at(i.a) = make<RangeObject>(first, last);
           break;
         }
-        case Op::NewStruct:
+        case Op::NewStruct: {
+          const LabelScope scope(label(*function, pc - 1));  // lists may become tensors
           at(i.a) = new_struct(function->structs[i.c], &at(i.b));
           break;
+        }
         case Op::Append:
           at(i.a).mutate<ListObject>().values.push_back(std::move(at(i.b)));
           break;
@@ -647,7 +649,8 @@ Value Vm::execute(std::size_t entry) {
         case Op::LearnBegin:
           if (learning->trainer) throw invalid_operation("a learn block inside another");
           knowledge->make_parameters(*this);
-          learning->trainer = std::make_unique<Trainer>(*this, function->learns[i.c]);
+          learning->trainer = std::make_unique<Trainer>(*this, function->learns[i.c],
+                                                        label(*function, pc - 1).text());
           break;
         case Op::LearnSet:
           learning->trainer->set(i.b, at(i.a));

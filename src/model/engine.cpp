@@ -175,6 +175,7 @@ struct Engine::State {
   // ---- steps
   std::vector<Part> plan();
   void launch(std::vector<Part> parts);
+  void tell_prompt(const Part& part);  // how far it is read
   void launch_together(std::span<const Part> parts);
   Tensor tokens_of(std::span<const Part> parts) const;
   void collect();
@@ -474,6 +475,19 @@ void Engine::State::launch(std::vector<Part> parts) {
     if (parts.size() == 1) return fail(*parts.front().sequence, std::current_exception());
     // One of them may be to blame, or there is not enough memory for all at once.
     for (const Part& part : parts) launch({part});
+    return;
+  }
+  for (const Part& part : parts) tell_prompt(part);
+}
+
+void Engine::State::tell_prompt(const Part& part) {
+  Sequence& sequence = *part.sequence;
+  const bool was_reading = part.before < sequence.prefill;
+  if (!sequence.request.on_prompt || !was_reading || sequence.is_done) return;
+  try {
+    sequence.request.on_prompt(sequence.cache.length(), sequence.prefill);
+  } catch (...) {
+    fail(sequence, std::current_exception());
   }
 }
 

@@ -379,7 +379,8 @@ BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* dev
 void Pool::tell(MemoryEvent::Kind kind, const Block& block, std::uint64_t detached) const noexcept {
   const MemoryHook hook = memory_hook.load(std::memory_order_relaxed);
   if (hook == nullptr || block.bytes == 0) return;
-  hook({kind, context_.location(), block.bytes, block.serial, detached, block.label.text()});
+  hook({kind, context_.location(), block.bytes, block.serial, detached, block.label.text(),
+        memory_ == Memory::PinnedHost});
 }
 
 void return_block(BlockHeader* block) noexcept {

@@ -588,7 +588,7 @@ class Load(unittest.TestCase):
             os.close(mine)
             os.close(theirs)
         self.assertEqual(result.returncode, 0)
-        self.assertRegex(shown, r"^\r\x1b\[K\[=+ *\] +\d+ % of 2\.\d+ MiB  [\w.]+")
+        self.assertRegex(shown, r"^\rload \[.*\] +\d+% .*/2\.\d+ MiB .*[\w.]+\x1b\[K")
         self.assertTrue(shown.endswith("\r\x1b[K"), repr(shown))  # and nothing is left of it
 
     def test_wrong_arguments_are_explained(self):

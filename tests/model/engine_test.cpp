@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -133,6 +134,24 @@ TEST_P(EngineTest, TokensFollowEachOther) {
     best = static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
   }
   EXPECT_EQ(result.cache.length(), std::ssize(result.sequence) - 1);
+}
+
+TEST_P(EngineTest, TellsHowMuchOfAPromptIsRead) {
+  Engine engine = this->engine({.sequences = 2, .step_tokens = 8});
+  GenerationRequest request = asked(prompt(3), 2);  // 25 tokens
+  std::vector<std::int64_t> heard;
+  request.on_prompt = [&](std::int64_t done, std::int64_t total) {
+    EXPECT_EQ(total, std::ssize(prompt(3)));
+    heard.push_back(done);
+  };
+  EXPECT_EQ(engine.generate(std::move(request)).reason, FinishReason::Length);
+  EXPECT_EQ(heard, (std::vector<std::int64_t>{8, 16, 24, 25}));
+
+  GenerationRequest failing = asked(prompt(1), 2);
+  failing.on_prompt = [](std::int64_t, std::int64_t) { throw std::runtime_error("no more"); };
+  const GenerationResult failed = engine.generate(std::move(failing));
+  EXPECT_EQ(failed.reason, FinishReason::Error);
+  EXPECT_EQ(failed.message, "no more");
 }
 
 TEST_P(EngineTest, HowPromptsAreCutDoesNotMatter) {

@@ -106,7 +106,10 @@ TEST_P(Report, WhoListensHearsWhatHappensToMemory) {
   EXPECT_EQ(mine[2].detached, mine[0].block);
   EXPECT_EQ(mine[3].kind, Kind::Return);
   EXPECT_EQ(mine[4].kind, Kind::Return);
-  for (const MemoryEvent& event : mine) EXPECT_EQ(event.bytes, 4000U);
+  for (const MemoryEvent& event : mine) {
+    EXPECT_EQ(event.bytes, 4000U);
+    EXPECT_FALSE(event.is_pinned);
+  }
 }
 
 }  // namespace

@@ -22,6 +22,18 @@
 
 namespace tl {
 
+// What a learn block does, for who shows it.
+struct LearnProgress {
+  enum class Stage : std::uint8_t { Begin, Step, End } stage = Stage::Begin;
+  std::string_view place;   // of the block: "train.tl:12"
+  std::int64_t step = 0;    // how many it has made
+  std::int64_t steps = 0;   // how many it will make; 0 where its own loops decide
+  std::int64_t epochs = 0;  // what the block says
+  // With Step: what was made small, before the step. A number that is on a device is fetched by the
+  // call, which waits for it.
+  std::function<double()> loss;
+};
+
 struct InterpreterOptions {
   Device device = Device::cpu();  // where tensors of the program are made
   // Called for the device when the program makes its first tensor, in place of `device`.
@@ -36,6 +48,9 @@ struct InterpreterOptions {
   bool allow_files = true;         // false: no imports, and builtins that take a path are refused
   std::ostream* perf = nullptr;    // a line for every builtin called and how long it took
   std::ostream* shares = nullptr;  // a line whenever a variable comes to share a tensor
+  // Called when a learn block begins, after each of its steps, and when it ends, also by an error.
+  // What it throws ends the program, but at the end it must not throw.
+  std::function<void(const LearnProgress&)> on_learn;
 };
 
 // What was found wrong with a program before it ran, or that ended it.

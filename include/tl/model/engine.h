@@ -67,6 +67,9 @@ struct GenerationRequest {
   // Called on the thread that steps with text as it comes, valid UTF-8; false ends the request.
   // What it throws ends the request too and is its error.
   std::function<bool(std::string_view text)> on_text;
+  // Called there too, after every step that read tokens of the prompt, with how many of them are in
+  // the cache; the last call is with all. What it throws ends the request.
+  std::function<void(std::int64_t done, std::int64_t total)> on_prompt;
 };
 
 struct GenerationStatistics {

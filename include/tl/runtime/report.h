@@ -44,7 +44,8 @@ struct MemoryEvent {
   std::uint64_t bytes = 0;
   std::uint64_t block = 0;     // its serial number
   std::uint64_t detached = 0;  // Detach: the block that keeps the old bytes
-  std::string_view label;
+  std::string_view label;      // kept for the life of the process
+  bool is_pinned = false;      // host memory for the device, not memory on it
 };
 using MemoryHook = void (*)(const MemoryEvent&) noexcept;
 MemoryHook set_memory_hook(MemoryHook hook) noexcept;  // null: none. Returns the one before.
