@@ -17,7 +17,7 @@ namespace tl::training_data {
 namespace {
 
 constexpr std::string_view kSeparator = "<|end|>";
-constexpr std::string_view kCacheForm = "tallow tokens 1";
+constexpr std::string_view kCacheForm = "tallow tokens 2";
 
 std::string_view text_of_file(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.size()};
@@ -81,9 +81,13 @@ void encode_all(std::span<const std::string_view> documents, const Tokenizer& to
           parts[i] = encode_document(documents[i], tokenizer, end);
         }
       });
+  // Where one token ends a text and begins one, it stands once between two of them: else half of
+  // what the model sees after it would be the token again.
+  const bool is_one = tokenizer.bos() == end;
   for (const std::vector<std::uint32_t>& part : parts) {
+    const std::ptrdiff_t left_out = is_one && !stream.ids.empty() ? 1 : 0;
     stream.starts.push_back(std::ssize(stream.ids));
-    stream.ids.insert(stream.ids.end(), part.begin(), part.end());
+    stream.ids.insert(stream.ids.end(), part.begin() + left_out, part.end());
   }
 }
 

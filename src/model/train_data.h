@@ -24,9 +24,9 @@ struct TokenStream {
   std::string digest;  // of the texts and the vocabulary
 };
 
-// Each document with the token that begins a text before and the one that ends it after. `digest`
-// is the vocabulary's. Tokens that are in the file `cache` and of the same digests are taken from
-// there; else it is written.
+// Each document with the token that begins a text before and the one that ends it after; once
+// between two where that is one token. Tokens that are in the file `cache`, of the same texts and
+// the same vocabulary, are taken from there; else it is written.
 TokenStream tokenise(std::span<const std::string> paths, const Tokenizer& tokenizer,
                      const std::string& vocabulary_digest, const std::string& cache);
 

@@ -42,6 +42,19 @@ TEST(TrainData, DocumentsBeginAndEndWithTheirTokens) {
   EXPECT_FALSE(stream.text.from_cache);
 }
 
+TEST(TrainData, OneTokenForBothStandsOnceBetweenDocuments) {
+  const Folder folder;
+  const TrainConfig config = tiny_config(folder);
+  save(config.train[0], "a\n<|end|>\nb\n");
+  VocabularyFile vocabulary("llama");
+  vocabulary.tokens(with_bytes({}));
+  vocabulary.add("bos_token_id", std::uint32_t{2}).add("eos_token_id", std::uint32_t{2});
+  vocabulary.add("add_space_prefix", false);
+  const auto stream = tokenise(config.train, vocabulary.tokenizer(), "v", folder.file("cache"));
+  EXPECT_EQ(stream.ids, (std::vector<std::uint32_t>{2, 3 + 'a', 2, 3 + 'b', 2}));
+  EXPECT_EQ(stream.starts, (std::vector<std::int64_t>{0, 3}));
+}
+
 TEST(TrainData, TokensAreKeptAsLongAsTextAndVocabularyStay) {
   const Folder folder;
   const TrainConfig config = tiny_config(folder);
