@@ -73,7 +73,7 @@ def read_facts(path):
             fact = last = None
         else:
             if fact is None:
-                fact = Fact(f"{pathlib.Path(path).stem} {number + 1}")
+                fact = Fact(f"{pathlib.Path(path).name}:{number + 1}")
                 facts.append(fact)
             word, _, text = line.partition(": ")
             last = getattr(fact, word)
@@ -82,6 +82,7 @@ def read_facts(path):
         fact.follow = [tuple(text.split(" => ", 1)) for text in fact.follow]
         if not fact.say or not (fact.what or fact.how or fact.ask):
             raise ValueError(f"{fact.name}: a fact needs a question and an answer")
+        fact.name = (fact.what + fact.how + fact.ask)[0]  # what is held out goes by it
     return facts
 
 
