@@ -1,20 +1,9 @@
-"""Sums, differences, small products, comparisons, counting and the like: (key, question, answer)."""
+"""Sums, differences, small products, comparisons, counting and the like: (key, question, answer).
 
-SUM = """What is {a} + {b}?|What is {a} + {b}?|{a} + {b}|{a}+{b}|{a} + {b} = ?|{a}+{b}=?|How much is {a} plus {b}?|Add {a} and {b}.|
-Calculate {a} + {b}.|What do you get when you add {a} and {b}?|what is {a}+{b}|whats {a} + {b}|What is {a} plus {b}?|
-What is the sum of {a} and {b}?|compute {a} + {b}|Can you add {a} and {b}?|{a} plus {b}|{a} plus {b}?""".replace("\n", "").split("|")
-DIFFERENCE = """What is {a} - {b}?|What is {a} - {b}?|{a} - {b}|{a}-{b}|{a} - {b} = ?|How much is {a} minus {b}?|
-Subtract {b} from {a}.|Calculate {a} - {b}.|what is {a}-{b}|What is {a} minus {b}?|What is the difference of {a} and {b}?|
-{a} minus {b}|{a} take away {b}|compute {a} - {b}""".replace("\n", "").split("|")
-PRODUCT = """What is {a} * {b}?|What is {a} times {b}?|{a} * {b}|{a}*{b}|{a} x {b}|How much is {a} times {b}?|Multiply {a} by {b}.|
-Calculate {a} * {b}.|what is {a} times {b}|What is the product of {a} and {b}?|{a} times {b}|what is {a}*{b}?""".replace("\n", "").split("|")
-QUOTIENT = """What is {a} / {b}?|What is {a} divided by {b}?|{a} / {b}|Divide {a} by {b}.|How much is {a} divided by {b}?|
-{a} divided by {b}|{a}/{b}""".replace("\n", "").split("|")
-WORDS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-eighteen nineteen twenty""".split()
-ITEMS = """apples pears books coins stones cookies balls shells kites eggs cards flowers candles pencils nuts stamps marbles buttons
-cups fish""".split()
-PEOPLE = "Tom Mia Ben Anna Leo Nora Sam Ella Max Ruby Finn Clara Otto Ida Paul Zoe Hugo Lily Emil Rosa".split()
+The key says what may be held out; empty where all of a kind must be known.
+"""
+
+from words import WORDS, phrase
 
 
 class Deck:
@@ -39,7 +28,7 @@ def restated(rng, text, result):
     return f"{text} = {result}." if rng.random() < 0.8 else f"{text} is {result}."
 
 
-def key_of(sign, a, b):
+def key_of(a, sign, b):
     return f"{a}{sign}{b}" if max(a, b) > 12 else ""
 
 
@@ -47,59 +36,54 @@ def sums(rng, decks):
     a, b = decks["+"].draw(rng)
     if rng.random() < 0.5 and max(a, b) <= 12:
         a, b = b, a
-    question = rng.choice(SUM).format(a=a, b=b)
-    return key_of("+", a, b), question, restated(rng, f"{a} + {b}", a + b)
+    return key_of(a, "+", b), phrase(rng, "ask sum", a=a, b=b), restated(rng, f"{a} + {b}", a + b)
 
 
 def sums_in_steps(rng):
     a, b = rng.randint(10, 99), rng.randint(10, 99)
-    question = rng.choice([f"How do you add {a} and {b}?", f"Add {a} and {b} step by step.", f"Explain {a} + {b}.",
-                           f"What is {a} + {b}? Show the steps.", f"Show me how to add {a} and {b}."])
-    tens, ones = a // 10 * 10 + b // 10 * 10, a % 10 + b % 10
-    return key_of("+", a, b), question, (f"The tens: {a // 10 * 10} + {b // 10 * 10} = {tens}. The ones: {a % 10} + {b % 10} = {ones}. "
-                                         f"Together: {tens} + {ones} = {a + b}.")
+    tens_a, tens_b, ones = a // 10 * 10, b // 10 * 10, a % 10 + b % 10
+    keys = [key_of(a, "+", b), key_of(tens_a, "+", tens_b), key_of(tens_a + tens_b, "+", ones)]
+    answer = (f"The tens: {tens_a} + {tens_b} = {tens_a + tens_b}. The ones: {a % 10} + {b % 10} = {ones}. "
+              f"Together: {tens_a + tens_b} + {ones} = {a + b}.")
+    return " & ".join(keys), phrase(rng, "ask steps", a=a, b=b), answer
 
 
 def differences(rng, decks):
     a, b = decks["-"].draw(rng)
     if rng.random() < 0.08:
         a, b = b, a
-    question = rng.choice(DIFFERENCE).format(a=a, b=b)
-    return key_of("-", a, b), question, restated(rng, f"{a} - {b}", a - b)
+    return key_of(a, "-", b), phrase(rng, "ask difference", a=a, b=b), restated(rng, f"{a} - {b}", a - b)
 
 
 def products(rng):
     a, b = rng.randint(0, 12), rng.randint(0, 12)
-    question = rng.choice(PRODUCT).format(a=a, b=b)
-    return f"{a}*{b}" if min(a, b) > 10 else "", question, restated(rng, f"{a} * {b}", a * b)
+    return f"{a}*{b}" if min(a, b) > 10 else "", phrase(rng, "ask product", a=a, b=b), restated(rng, f"{a} * {b}", a * b)
 
 
 def quotients(rng):
     b, c = rng.randint(1, 12), rng.randint(0, 12)
-    question = rng.choice(QUOTIENT).format(a=b * c, b=b)
-    return "", question, restated(rng, f"{b * c} / {b}", c)
+    return "", phrase(rng, "ask quotient", a=b * c, b=b), restated(rng, f"{b * c} / {b}", c)
 
 
 def word_sums(rng):
     a, b = rng.randint(0, 10), rng.randint(0, 10)
-    question = rng.choice([f"What is {WORDS[a]} plus {WORDS[b]}?", f"{WORDS[a]} plus {WORDS[b]}", f"How much is {WORDS[a]} and {WORDS[b]}?"])
-    return "", question, rng.choice([f"{WORDS[a].capitalize()} plus {WORDS[b]} is {WORDS[a + b]}.", f"{a} + {b} = {a + b}."])
+    names = WORDS["number words"]
+    answer = f"{names[a].capitalize()} plus {names[b]} is {names[a + b]}." if rng.random() < 0.6 else f"{a} + {b} = {a + b}."
+    return "", phrase(rng, "ask word sum", names[a], names[b]), answer
 
 
 def comparisons(rng):
-    a, b = rng.randint(0, 99), rng.randint(0, 99)
-    if a == b:
-        return "", f"Which is larger, {a} or {b}?", "They are equal."
-    way = rng.randrange(4)
+    a, b = rng.sample(range(100), 2)
+    key, way = f"{a}<{b}", rng.randrange(4)
     if way == 0:
-        return f"{a}<{b}", rng.choice(["Which is larger, {} or {}?", "Which number is bigger, {} or {}?", "What is more, {} or {}?"]).format(
-            a, b), f"{max(a, b)} is larger than {min(a, b)}."
+        return key, phrase(rng, "ask larger", a, b), f"{max(a, b)} is larger than {min(a, b)}."
     if way == 1:
-        return f"{a}<{b}", rng.choice(["Which is smaller, {} or {}?", "Which number is less, {} or {}?"]).format(
-            a, b), f"{min(a, b)} is smaller than {max(a, b)}."
+        return key, phrase(rng, "ask smaller", a, b), f"{min(a, b)} is smaller than {max(a, b)}."
     if way == 2:
-        return f"{a}<{b}", f"Is {a} larger than {b}?", f"Yes, {a} is larger than {b}." if a > b else f"No, {a} is smaller than {b}."
-    return f"{a}<{b}", f"Is {a} less than {b}?", f"Yes, {a} is less than {b}." if a < b else f"No, {a} is more than {b}."
+        said = f"Yes, {a} is larger than {b}." if a > b else f"No, {a} is smaller than {b}."
+        return key, f"Is {a} larger than {b}?", said
+    said = f"Yes, {a} is less than {b}." if a < b else f"No, {a} is more than {b}."
+    return key, f"Is {a} less than {b}?", said
 
 
 def counting(rng):
@@ -107,10 +91,12 @@ def counting(rng):
     numbers = list(range(start, start + count))
     way = rng.random()
     if way < 0.6:
-        text = f"Count to {numbers[-1]}." if start == 1 and rng.random() < 0.7 else f"Count from {start} to {numbers[-1]}."
+        text = f"Count from {start} to {numbers[-1]}."
+        if start == 1 and rng.random() < 0.7:
+            text = f"Count to {numbers[-1]}."
     elif way < 0.8:
         numbers.reverse()
-        text = rng.choice([f"Count down from {numbers[0]} to {start}.", f"Count backwards from {numbers[0]} to {start}."])
+        text = phrase(rng, "ask down", numbers[0], start)
     else:
         numbers = list(range(2, 2 * count + 1, 2))
         text = f"Count by twos to {numbers[-1]}."
@@ -120,24 +106,26 @@ def counting(rng):
 def neighbours(rng):
     n = rng.randint(1, 99)
     if rng.random() < 0.5:
-        return f"after {n}", rng.choice([f"What comes after {n}?", f"Which number comes after {n}?", f"what is the next number after {n}"]), \
-            rng.choice([f"{n + 1} comes after {n}.", f"After {n} comes {n + 1}."])
-    return f"before {n}", rng.choice([f"What comes before {n}?", f"Which number is before {n}?"]), f"{n - 1} comes before {n}."
+        return f"after {n}", phrase(rng, "ask after", n), phrase(rng, "say after", n, n + 1)
+    return f"before {n}", phrase(rng, "ask before", n), f"{n - 1} comes before {n}."
 
 
 def parity(rng):
     n = rng.randint(0, 99)
-    word = "odd" if n % 2 else "even"
-    question, answer = rng.choice([(f"Is {n} even or odd?", f"{n} is {word}."), (f"Is {n} even?", f"{'No' if n % 2 else 'Yes'}, {n} is {word}."),
-                                   (f"Is {n} odd?", f"{'Yes' if n % 2 else 'No'}, {n} is {word}.")])
-    return f"parity {n}", question, answer
+    is_odd = n % 2 == 1
+    word, way = "odd" if is_odd else "even", rng.randrange(3)
+    if way == 0:
+        return f"parity {n}", f"Is {n} even or odd?", f"{n} is {word}."
+    if way == 1:
+        return f"parity {n}", f"Is {n} even?", f"{'No' if is_odd else 'Yes'}, {n} is {word}."
+    return f"parity {n}", f"Is {n} odd?", f"{'Yes' if is_odd else 'No'}, {n} is {word}."
 
 
 def doubles(rng):
     n = rng.randint(1, 50)
     if rng.random() < 0.5:
-        return f"double {n}", rng.choice([f"What is twice {n}?", f"Double {n}.", f"What is the double of {n}?"]), f"Twice {n} is {2 * n}."
-    return f"half {n}", rng.choice([f"What is half of {2 * n}?", f"Halve {2 * n}."]), f"Half of {2 * n} is {n}."
+        return f"double {n}", phrase(rng, "ask double", n), f"Twice {n} is {2 * n}."
+    return f"half {n}", phrase(rng, "ask half", 2 * n), f"Half of {2 * n} is {n}."
 
 
 def lists(rng):
@@ -145,31 +133,29 @@ def lists(rng):
     shown = ", ".join(map(str, numbers))
     way = rng.randrange(3)
     if way == 0:
-        return f"sort {shown}", rng.choice([f"Sort {shown}.", f"Put these numbers in order: {shown}.", f"sort these numbers: {shown}"]), \
-            ", ".join(map(str, sorted(numbers))) + "."
+        return f"sort {shown}", phrase(rng, "ask sort", shown), ", ".join(map(str, sorted(numbers))) + "."
     if way == 1:
-        return f"max {shown}", rng.choice([f"What is the largest of {shown}?", f"Which number is the largest: {shown}?"]), \
-            f"The largest is {max(numbers)}."
-    return f"min {shown}", rng.choice([f"What is the smallest of {shown}?", f"Which number is the smallest: {shown}?"]), \
-        f"The smallest is {min(numbers)}."
+        return f"max {shown}", phrase(rng, "ask largest", shown), f"The largest is {max(numbers)}."
+    return f"min {shown}", phrase(rng, "ask smallest", shown), f"The smallest is {min(numbers)}."
 
 
 def problems(rng):
-    who, other = rng.sample(PEOPLE, 2)
-    item, a, b = rng.choice(ITEMS), rng.randint(2, 30), rng.randint(1, 20)
+    who, other = rng.sample(WORDS["holders"], 2)
+    item, a, b = rng.choice(WORDS["items"]), rng.randint(2, 30), rng.randint(1, 20)
     way = rng.randrange(4)
     if way == 0:
-        return f"problem {a}+{b}", f"{who} has {a} {item} and gets {b} more. How many {item} does {who} have?", \
-            f"{a} + {b} = {a + b}. {who} has {a + b} {item}."
+        question = f"{who} has {a} {item} and gets {b} more. How many {item} does {who} have?"
+        return key_of(a, "+", b), question, f"{a} + {b} = {a + b}. {who} has {a + b} {item}."
     if way == 1:
-        a, b = max(a, b), min(a, b)
-        return f"problem {a}-{b}", f"{who} has {a} {item} and gives {b} to {other}. How many {item} are left?", \
-            f"{a} - {b} = {a - b}. {who} has {a - b} {item} left."
+        question = f"{who} has {a} {item} and {other} has {b}. How many do they have together?"
+        return key_of(a, "+", b), question, f"{a} + {b} = {a + b}. Together they have {a + b} {item}."
     if way == 2:
-        return f"problem {a}+{b}", f"{who} has {a} {item} and {other} has {b}. How many do they have together?", \
-            f"{a} + {b} = {a + b}. Together they have {a + b} {item}."
+        a, b = max(a, b), min(a, b)
+        question = f"{who} has {a} {item} and gives {b} to {other}. How many {item} are left?"
+        return key_of(a, "-", b), question, f"{a} - {b} = {a - b}. {who} has {a - b} {item} left."
     a, b = rng.randint(2, 9), rng.randint(2, 9)
-    return "", f"There are {a} boxes with {b} {item} each. How many {item} are there?", f"{a} * {b} = {a * b}. There are {a * b} {item}."
+    question = f"There are {a} boxes with {b} {item} each. How many {item} are there?"
+    return "", question, f"{a} * {b} = {a * b}. There are {a * b} {item}."
 
 
 def shapes(rng):
@@ -177,21 +163,20 @@ def shapes(rng):
     a, b, c = rng.randint(1, 9), rng.randint(1, 9), rng.randint(1, 9)
     way = rng.randrange(4)
     if way == 0:
-        return f"elements {a} {b}", rng.choice([f"How many elements does a tensor of shape ({a}, {b}) have?",
-                                               f"How many elements are in a ({a}, {b}) matrix?"]), f"It has {a} * {b} = {a * b} elements."
+        return f"elements {a} {b}", phrase(rng, "ask elements", a, b), f"It has {a} * {b} = {a * b} elements."
     if way == 1:
-        return f"matmul {a} {b} {c}", rng.choice([f"What is the shape of a ({a}, {b}) matrix times a ({b}, {c}) matrix?",
-                                                 f"Which shape has the product of ({a}, {b}) and ({b}, {c})?"]), \
-            f"The product has the shape ({a}, {c})."
+        return f"matmul {a} {b} {c}", phrase(rng, "ask product shape", a, b, c), f"The product has the shape ({a}, {c})."
     if way == 2:
-        return f"transpose {a} {b}", f"What is the shape of the transpose of a ({a}, {b}) matrix?", f"It has the shape ({b}, {a})."
+        question = f"What is the shape of the transpose of a ({a}, {b}) matrix?"
+        return f"transpose {a} {b}", question, f"It has the shape ({b}, {a})."
     d = c if c != b else c + 1
-    return f"nomatmul {a} {b} {d}", f"Can I multiply a ({a}, {b}) matrix by a ({d}, {a}) matrix?", \
-        f"No. The inner sizes are {b} and {d}, and they must be equal."
+    question = f"Can I multiply a ({a}, {b}) matrix by a ({d}, {a}) matrix?"
+    return f"nomatmul {a} {b} {d}", question, f"No. The inner sizes are {b} and {d}, and they must be equal."
 
 
-KINDS = [(sums, 14), (differences, 9), (products, 4), (quotients, 1), (sums_in_steps, 1.5), (word_sums, 0.6), (comparisons, 1.6),
-         (counting, 1), (neighbours, 0.8), (parity, 0.8), (doubles, 0.7), (lists, 1.6), (problems, 2.2), (shapes, 1.6)]
+KINDS = [(sums, 14), (differences, 9), (products, 4), (quotients, 1), (sums_in_steps, 1.5), (word_sums, 0.6),
+         (comparisons, 1.6), (counting, 1), (neighbours, 0.8), (parity, 0.8), (doubles, 0.7), (lists, 1.6),
+         (problems, 2.2), (shapes, 1.6)]
 
 
 class Numbers:

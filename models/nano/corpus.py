@@ -21,7 +21,8 @@ import random
 from arithmetic import Numbers
 from questions import as_people_type, read_facts
 from story import OPENERS, Frames, Story, ask_for
-from talk import NOT_TOLD, SYSTEMS, echo, memory, unknown
+from talk import echo, memory, unknown
+from words import WORDS, phrase
 from world import world_question
 
 HERE = pathlib.Path(__file__).parent
@@ -42,13 +43,16 @@ class Maker:
     def __init__(self, seed):
         self.rng = random.Random(seed)
         self.frames = Frames(HERE / "stories.txt")
-        self.facts = [fact for name in ("tallow", "language", "tensors") for fact in read_facts(HERE / f"facts_{name}.txt")]
+        self.facts = [fact for name in ("tallow", "language", "tensors")
+                      for fact in read_facts(HERE / f"facts_{name}.txt")]
         self.small_talk = read_facts(HERE / "smalltalk.txt")
+        self.world_facts = read_facts(HERE / "facts_world.txt")
+        self.not_said = read_facts(HERE / "not_told.txt")
         self.numbers = Numbers()
         self.held_out = False
 
-    def note(self, key, every):
-        self.held_out = self.held_out or is_held_out(key, every)
+    def note(self, keys, every):
+        self.held_out = self.held_out or any(is_held_out(key, every) for key in keys.split(" & "))
 
     # ---- turns
 
@@ -76,6 +80,9 @@ class Maker:
         return [(as_people_type(self.rng, question) if question[0].isalpha() else question, answer)]
 
     def world(self):
+        if self.rng.random() < 0.1:
+            fact = self.rng.choice(self.world_facts)
+            return [(as_people_type(self.rng, fact.ask[0]), fact.say[0])]
         key, question, answer = world_question(self.rng)
         self.note(key, 20)
         return [(as_people_type(self.rng, question), answer)]
@@ -105,7 +112,7 @@ class Maker:
     def chat(self, turns):
         text = ""
         if self.rng.random() < 0.05:
-            text = f"<|system|>{self.rng.choice(SYSTEMS)}<|eot|>"
+            text = f"<|system|>{self.rng.choice(WORDS['systems'])}<|eot|>"
         return text + "".join(f"<|user|>{q.strip()}<|eot|><|assistant|>{a.strip()}<|eot|>" for q, a in turns)
 
     def several(self, make, most):
@@ -118,7 +125,7 @@ class Maker:
 
     def plain_facts(self):
         """A few sentences that stand by themselves, as in a page about Tallow."""
-        begun = ("It ", "They ", "Yes", "No", "Use ", "Type ", "Here ", "Like ", "In one", "Press ", "Add ", "Set ", "This ", "To ")
+        begun = ("It ", "They ", "Yes", "No", "Use ", "Type ", "Here ", "Like ", "In one", "Press ", "Add ", "Set ", "This ")
         chosen = []
         for fact in self.rng.sample(self.facts, 12):
             said = [text for text in fact.say if not text.startswith(begun) and "```" not in text and "I " not in text]
@@ -128,29 +135,29 @@ class Maker:
 
     def remembered(self):
         """The user says something of himself, speaks of other things, and asks for it."""
-        said, reply, later = memory(self.rng)
+        said, reply, question, answer = memory(self.rng)
         turns = [(said, reply)]
         for _ in range(self.rng.randint(0, 3)):
             turns += self.any_turns(short=True)
-        questions, answers = self.rng.choice(later)
-        turns.append((as_people_type(self.rng, self.rng.choice(questions), False), self.rng.choice(answers)))
+        turns.append((as_people_type(self.rng, question, False), answer))
         if self.rng.random() < 0.3:
             turns += self.any_turns(short=True)
         return turns
 
     def not_told(self):
-        question, answers = self.rng.choice(NOT_TOLD)
+        fact = self.rng.choice(self.not_said)
         turns = self.any_turns(short=True) if self.rng.random() < 0.5 else []
-        return turns + [(as_people_type(self.rng, question, False), self.rng.choice(answers))]
+        return turns + [(as_people_type(self.rng, self.rng.choice(fact.ask), False), self.rng.choice(fact.say))]
 
     def asked_before(self):
         """What was asked last, in its own words."""
         turns = self.any_turns(short=True)
-        question = self.rng.choice(["What did I just ask you?", "What was my last question?", "Repeat my last question.", "What did I ask?"])
+        question = phrase(self.rng, "ask again")
         return turns + [(question, f"You asked: \"{turns[-1][0]}\"")]
 
     def any_turns(self, short=False):
-        makers = [(lambda: self.fact(0.4), 5), (self.number, 3), (self.world, 2), (self.chatter, 3), (self.unknown, 1), (self.echo, 0.3)]
+        makers = [(lambda: self.fact(0.4), 5), (self.number, 3), (self.world, 2), (self.chatter, 3), (self.unknown, 1),
+                  (self.echo, 0.3)]
         if not short:
             makers += [(self.story, 2.5), (self.remembered, 1.5), (self.not_told, 0.2), (self.asked_before, 0.3)]
         return self.rng.choices([make for make, _ in makers], [weight for _, weight in makers])[0]()
@@ -231,7 +238,7 @@ def main():
     write(options.folder / "held-out.txt", held_out, options.millions)
     for name, (size, held) in sizes.items():
         print(f"{name:14}{size:12,} bytes, held out {held:9,}")
-    print(f"{len(train):,} documents in {options.folder / 'train.txt'}, {len(held_out):,} in {options.folder / 'held-out.txt'}")
+    print(f"{len(train):,} documents in {options.folder}/train.txt, {len(held_out):,} in {options.folder}/held-out.txt")
 
 
 if __name__ == "__main__":

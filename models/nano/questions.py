@@ -15,20 +15,8 @@ Lines that begin with two spaces go on with the text of the line before.
 import pathlib
 import re
 
-WHAT = """What is {}?|What is {}?|What's {}?|Explain {}.|Can you explain {}?|Tell me about {}.|What does "{}" mean?|Define {}.|
-Please explain {} to me.|I do not understand {}. Can you explain?|What exactly is {}?|Could you tell me what {} is?|
-Do you know what {} is?|{}?|What do you know about {}?|I have heard of {}. What is it?|Explain {} in simple words.|
-what is {}|explain {}|Describe {}.|In one sentence, what is {}?|Can you tell me about {}?|what's {}""".replace("\n", "").split("|")
-WHAT_MANY = """What are {}?|What are {}?|Explain {}.|Can you explain {}?|Tell me about {}.|Define {}.|Please explain {} to me.|
-I do not understand {}. Can you explain?|What exactly are {}?|Could you tell me what {} are?|Do you know what {} are?|{}?|
-What do you know about {}?|Explain {} in simple words.|what are {}|explain {}|Can you tell me about {}?""".replace("\n", "").split("|")
-HOW = """How do I {}?|How do I {}?|How can I {}?|how to {}|How do I {}|I want to {}. How?|Show me how to {}.|
-What is the best way to {}?|Can you show me how to {}?|Please tell me how to {}.|I would like to {}.|how can i {}|Help me {}.|
-Is it possible to {}?|What must I do to {}?|Do you know how to {}?|I need to {}.|Which command do I need to {}?|
-Explain how to {}.""".replace("\n", "").split("|")
-PREFIXES = ["Please: ", "Hi! ", "Hey, ", "Hello, ", "Quick question: ", "I have a question. ", "One more question: ",
-            "Sorry, ", "Okay, ", "So, ", "Now tell me: ", "I wonder: "]
-SUFFIXES = [" Please.", " Thanks!", " Thank you.", " I am curious.", " I am new here.", " Keep it short."]
+from words import WORDS, capital
+
 OPENERS = ["Sure. ", "Of course. ", "Good question. ", "Gladly. "]
 
 
@@ -45,11 +33,12 @@ class Fact:
             text = rng.choice(self.ask)
             return text, any(topic.lower() in text.lower() for topic in self.what)
         if way == "how":
-            return rng.choice([h for h in HOW if not ("command" in h and "```" in self.say[0])]).format(rng.choice(self.how)), False
+            phrases = [text for text in WORDS["how"] if "command" not in text or "```" not in self.say[0]]
+            return rng.choice(phrases).format(rng.choice(self.how)), False
         topic = rng.choice(self.what)
-        text = rng.choice(WHAT_MANY if is_plural(topic) else WHAT).format(topic)
+        text = rng.choice(WORDS["what many" if is_plural(topic) else "what"]).format(topic)
         if text.startswith(topic) and topic[0].islower() and " " in topic:
-            text = text[0].upper() + text[1:]
+            text = capital(text)
         return text, not is_plural(topic)
 
     def answer(self, rng, question="", names_it=True, opener=0.04):
@@ -84,7 +73,7 @@ def read_facts(path):
             fact = last = None
         else:
             if fact is None:
-                fact = Fact(f"{pathlib.Path(path).stem} {number + 1}")
+                fact = Fact(f"{pathlib.Path(path).name}:{number + 1}")
                 facts.append(fact)
             word, _, text = line.partition(": ")
             last = getattr(fact, word)
@@ -93,6 +82,7 @@ def read_facts(path):
         fact.follow = [tuple(text.split(" => ", 1)) for text in fact.follow]
         if not fact.say or not (fact.what or fact.how or fact.ask):
             raise ValueError(f"{fact.name}: a fact needs a question and an answer")
+        fact.name = (fact.what + fact.how + fact.ask)[0]  # what is held out goes by it
     return facts
 
 
@@ -125,9 +115,10 @@ def as_people_type(rng, text, phrases=True):
     if way < 0.78:
         return mistyped(rng, text if rng.random() < 0.5 else text.lower())
     if way < 0.88 and phrases:
-        low = text[0].lower() + text[1:] if re.match(r"(What|How|Which|Can|Does|Do|Is|Are|Where|Why|Who|Tell|Show)\b", text) else text
-        prefix = rng.choice(PREFIXES)
-        return prefix + (low if prefix.endswith(", ") else text)
+        prefix = rng.choice(WORDS["prefixes"])
+        if prefix.endswith(",") and re.match(r"(What|How|Which|Can|Does|Do|Is|Are|Where|Why|Who|Tell|Show)\b", text):
+            text = text[0].lower() + text[1:]
+        return f"{prefix} {text}"
     if way < 0.94 and phrases and text[-1] in "?.!":
-        return text + rng.choice(SUFFIXES)
+        return f"{text} {rng.choice(WORDS['suffixes'])}"
     return text
