@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/progress.h"
 #include "cli/terminal.h"
 #include "tl/base/error.h"
 #include "tl/base/mapped_file.h"
@@ -81,15 +82,18 @@ int train_tokenizer(const TokenizerArguments& options) {
   how.chat_template = chat_template_of(options);
   TrainedTokenizer made;
   {
-    StatusLine line;
-    const std::size_t wanted = how.vocabulary;
-    how.progress = [&](std::size_t tokens) {
-      line.show(fmt::format("{} of {} tokens", tokens, wanted));
+    Progress progress("reading", options.corpus.size(), "files");
+    bool is_merging = false;
+    how.progress = [&, wanted = how.vocabulary](std::size_t tokens) {
+      if (!is_merging) progress.restart("merging", wanted, "tokens");
+      is_merging = true;
+      progress.set(tokens);
     };
     TokenizerTrainer trainer(std::move(how));
     for (const std::string& path : options.corpus) {
-      line.show("reading " + path);
+      progress.add(0, path);
       trainer.add(text_of(MappedFile(path)));
+      progress.add();
     }
     made = trainer.train();
   }

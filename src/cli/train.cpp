@@ -14,6 +14,8 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/memory_watch.h"
+#include "cli/plot_file.h"
+#include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/train_log.h"
 #include "tl/base/error.h"
@@ -39,6 +41,7 @@ struct TrainArguments {
   int threads = 0;
   bool resume = false;
   double time_limit = 0;                     // seconds; 0: none
+  std::string plot;                          // a file; may be empty
   std::vector<std::string> named, settings;  // KEY=VALUE, of options and of --set
   Clock::time_point start = Clock::now();
 };
@@ -61,13 +64,21 @@ TrainOverrides overrides_of(const TrainArguments& options) {
 class TrainRun {
  public:
   TrainRun(const TrainArguments& options, const TrainConfig& config, const Device& device)
-      : options_(options), device_(device), trainer_(config, device) {}
+      : options_(options),
+        device_(device),
+        plot_(options.plot.empty() ? PlotFile() : PlotFile(options.plot)),
+        trainer_(config, device) {}
 
   int run() {
     begin();
     TrainLog log(trainer_.config().work_stem() + ".csv", trainer_.steps());
     log_ = &log;
-    while (trainer_.steps() < trainer_.config().steps && !interrupted() && !time_is_up()) step();
+    {
+      const auto all = static_cast<std::uint64_t>(trainer_.config().steps);
+      progress_ = std::make_unique<Progress>("training", all, "steps");
+      while (trainer_.steps() < trainer_.config().steps && !interrupted() && !time_is_up()) step();
+      progress_.reset();
+    }
     return end();
   }
 
@@ -106,6 +117,7 @@ class TrainRun {
     const double rate = trainer_.rate();
     trainer_.step();
     const std::int64_t now = trainer_.steps();
+    progress_->set(static_cast<std::uint64_t>(now));
     const auto is_due = [&](std::int64_t every) { return every > 0 && now % every == 0; };
     const bool is_last = now == config.steps;
     const bool evaluates = is_due(config.evaluate_every) && !is_last;
@@ -122,6 +134,7 @@ class TrainRun {
       held_out = trainer_.evaluate();
       evaluate_seconds_ = seconds_since(start);
     }
+    if (progress_) progress_->hide();
     if (!losses.empty()) log_->line(trainer_, device_, losses, rate, held_out);
     log_->go_on();
     printed_ = trainer_.steps();
@@ -154,6 +167,10 @@ class TrainRun {
                  held_out.bits_per_byte, format_count(held_out.tokens));
     }
     trainer_.write_model();
+    if (plot_.is_wanted()) {
+      const Chart chart = log_->chart(file_name(config.output));
+      plot_.write({.title = chart.title, .panels = {chart}});
+    }
     fmt::print("{}: {}, {} after {} steps\n", config.output, config.output_type,
                format_bytes(std::filesystem::file_size(config.output)), trainer_.steps());
     if (is_done) return 0;
@@ -166,7 +183,9 @@ class TrainRun {
 
   const TrainArguments& options_;
   Device device_;
+  PlotFile plot_;
   Trainer trainer_;
+  std::unique_ptr<Progress> progress_;  // while there are steps
   TrainLog* log_ = nullptr;
   std::int64_t printed_ = 0;
   double evaluate_seconds_ = 0, save_seconds_ = 0;
@@ -231,6 +250,7 @@ void add_train(CLI::App& app, Action& chosen) {
       ->type_name("SECONDS")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  add_plot_option(command, options->plot, "draw the losses when it is done");
   add_setting(command, options, "--steps", "steps", "instead of the file's");
   add_setting(command, options, "--batch", "batch", "instead of the file's");
   add_setting(command, options, "--rate", "rate", "instead of the file's");

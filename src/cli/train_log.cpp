@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <numeric>
+#include <sstream>
 #include <vector>
 
 #include "tl/base/error.h"
@@ -76,6 +78,24 @@ void TrainLog::line(const Trainer& trainer, const Device& device, std::span<cons
   csv_ << fmt::format("{},{:.6f},{},{:.6g},{:.1f}\n", trainer.steps(), loss,
                       held_out ? fmt::format("{:.6f}", held_out->loss) : "", rate, speed);
   if (!csv_.flush()) throw Error(ErrorKind::BadFile, path_, "cannot be written");
+}
+
+Chart TrainLog::chart(const std::string& title) const {
+  Chart out{.title = title, .x_label = "step", .y_label = "loss (nats per token)", .log_y = true};
+  Series train{.name = "training"}, held_out{.name = "held out"};
+  for (const std::string& line : lines_until(path_, std::numeric_limits<std::int64_t>::max())) {
+    std::istringstream fields(line);
+    std::string step, loss, other;
+    std::getline(std::getline(std::getline(fields, step, ','), loss, ','), other, ',');
+    train.x.push_back(std::stod(step));
+    train.y.push_back(std::stod(loss));
+    if (other.empty()) continue;
+    held_out.x.push_back(train.x.back());
+    held_out.y.push_back(std::stod(other));
+  }
+  out.series.push_back(std::move(train));
+  if (!held_out.x.empty()) out.series.push_back(std::move(held_out));
+  return out;
 }
 
 }  // namespace tl::cli

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/chart.h"
 #include "tl/model/train.h"
 #include "tl/runtime/device.h"
 
@@ -27,6 +28,8 @@ class TrainLog {
   void line(const Trainer& trainer, const Device& device, std::span<const double> losses,
             double rate, const std::optional<HeldOutLoss>& held_out);
   double seconds_per_step() const noexcept { return seconds_per_step_; }
+  // The losses of all lines, those before a resumption too.
+  Chart chart(const std::string& title) const;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -446,6 +446,8 @@ void reduce_with(const R& op, const ReducePlan& plan, const Tensor& x, Tensor& o
     partial = std::make_unique_for_overwrite<Kept[]>(static_cast<std::size_t>(outputs * splits));
   }
   const auto store = [&](Index i, Kept kept) { to[i] = convert<Out>(op.result(kept)); };
+  // An input without elements has no memory, so no place in it may be computed.
+  const auto at = [&](Index i) { return count == 0 ? in : in + offset(plan.kept, i); };
 
   const Index work = std::max<Index>(tile * std::min(per_split, count), 1);
   ThreadPool::shared().parallel_for(
@@ -462,11 +464,9 @@ void reduce_with(const R& op, const ReducePlan& plan, const Tensor& x, Tensor& o
             const Index column = t % tiles_per_run * tile;
             i = t / tiles_per_run * inner + column;
             width = std::min(tile, inner - column);
-            reduce_columns(op, in + offset(plan.kept, i), width, apart, plan.reduced, begin, end,
-                           room.get(), kept.get());
+            reduce_columns(op, at(i), width, apart, plan.reduced, begin, end, room.get(), kept.get());
           } else {
-            kept[0] =
-                reduce_row(op, in + offset(plan.kept, i), plan.reduced, begin, end, room.get());
+            kept[0] = reduce_row(op, at(i), plan.reduced, begin, end, room.get());
           }
           for (Index c = 0; c < width; ++c) {
             if (splits == 1) {
