@@ -108,6 +108,9 @@ int run(std::vector<std::string> arguments) {
   add_tokenize(app, chosen);
   add_generate(app, chosen);
   add_chat(app, chosen);
+#ifdef TL_HAS_SERVE
+  add_serve(app, chosen);
+#endif
   add_bench(app, chosen);
   add_logits(app, chosen);
 
