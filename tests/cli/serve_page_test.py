@@ -21,6 +21,9 @@ try:
     from selenium.webdriver.support.ui import WebDriverWait
 except ImportError:
     webdriver = None
+    # Debian's package belongs to Debian's Python, which need not be the first on PATH.
+    if sys.executable != "/usr/bin/python3" and os.access("/usr/bin/python3", os.X_OK):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
 
 SKIPPED = 77
 

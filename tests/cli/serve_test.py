@@ -12,6 +12,7 @@ import random
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -107,7 +108,6 @@ class Endpoints(WithServer):
             self.assertNotIn("usage", next(iter(self.server.events(path, body))))
 
     def test_text_is_what_generate_writes(self):
-        import subprocess
         alone = subprocess.run([TL, "generate", self.model, "-p", "hello", "-n", "12", "--greedy", "--ignore-end", "--quiet"],
                                capture_output=True, text=True, check=True).stdout.rstrip("\n")
         reply = self.server.post(TEXT, {"prompt": "hello", "max_tokens": 12, "temperature": 0, "ignore_eos": True})
@@ -138,15 +138,15 @@ class Endpoints(WithServer):
         self.assertEqual(text(temperature=5, top_p=1e-6, seed=3), greedy)
         self.assertEqual(text(temperature=5, min_p=1, seed=3), greedy)
         self.assertNotEqual(text(temperature=0, frequency_penalty=2, presence_penalty=2, repetition_penalty=5), greedy)
-        only = self.server.post("/tokenize", {"content": "hello"})["tokens"][1]
-        self.assertEqual(self.server.post("/tokenize", {"content": text(temperature=0, logit_bias={str(only): 100})})["tokens"].count(only), 12)
+        self.assertEqual(text(temperature=0, logit_bias={"300": 100}), " w300" * 12)
 
     def test_tokens_there_and_back(self):
         reply = self.server.post("/tokenize", {"content": "hello wörld"})
         self.assertEqual(reply["count"], len(reply["tokens"]))
-        self.assertEqual(self.server.post("/detokenize", {"tokens": reply["tokens"]})["content"].strip(), "hello wörld")
+        self.assertEqual(self.server.post("/detokenize", {"tokens": reply["tokens"]})["content"].replace("\u2581", " ").strip(), "hello wörld")
         pieces = self.server.post("/tokenize", {"content": "hello", "with_pieces": True})["tokens"]
-        self.assertEqual("".join(each["piece"] for each in pieces).strip(), "hello")
+        self.assertEqual(pieces[-1]["piece"], "o")
+        self.assertEqual(pieces[0]["piece"], [0xE2])  # a byte that is no character
         self.assertGreater(self.server.post("/tokenize", {"messages": HELLO})["count"], 20)
         self.refused(400, "/detokenize", {"tokens": [1, 512]})
         self.refused(400, "/tokenize", {"content": 5})
@@ -230,7 +230,7 @@ class Endpoints(WithServer):
         memory = json.loads(self.server.get("/memory"))
         device = memory["devices"][0]
         self.assertGreaterEqual(device["peak"], device["live"])
-        self.assertEqual(sum(each["bytes"] for each in device["labels"]), device["live"])
+        self.assertEqual(sum(each["bytes"] for each in device["labels"]), device["live"] + device["mapped"])
         self.assertIn("kv cache", [each["label"] for each in device["labels"]])
         self.assertGreater(memory["prefix_cache"]["bytes"], 0)
 
@@ -266,7 +266,7 @@ class Endpoints(WithServer):
         connection = self.server.connect()
         for _ in range(3):
             connection.request("POST", "/tokenize", '{"content": "x"}', {"Content-Type": "application/json"})
-            self.assertEqual(json.loads(connection.getresponse().read())["count"], 2)
+            self.assertEqual(json.loads(connection.getresponse().read())["count"], 4)
         local = connection.sock.getsockname()
         connection.request("GET", "/health")
         connection.getresponse().read()
@@ -330,7 +330,7 @@ class Limits(WithServer):
     def test_a_prompt_that_does_not_fit(self):
         error, _ = self.refused(400, TEXT, {"prompt": "x " * 300})
         self.assertEqual(error["code"], "context_length_exceeded")
-        full = self.server.post(TEXT, {"prompt": "x " * 100, "max_tokens": 200, "ignore_eos": True})
+        full = self.server.post(TEXT, {"prompt": "x " * 40, "max_tokens": 200, "ignore_eos": True})
         self.assertEqual(full["choices"][0]["finish_reason"], "length")
         self.assertLess(full["usage"]["completion_tokens"], 200)
 
@@ -413,13 +413,11 @@ class Keys(WithServer):
             self.refused(403, "/v1/models", None, method="GET", server=server, headers={"Origin": "https://b.example"})
 
     def test_a_port_that_is_taken(self):
-        import subprocess
         result = subprocess.run([TL, "serve", self.model, "--port", str(self.server.port)], capture_output=True, text=True)
         self.assertEqual(result.returncode, 1)
         self.assertIn(f"cannot listen on 127.0.0.1:{self.server.port}: Address already in use", result.stderr)
 
     def test_a_model_without_a_template_says_so(self):
-        import subprocess
         process = subprocess.Popen([TL, "serve", self.model, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         port = int(process.stdout.readline().rstrip("/\n").rsplit(":", 1)[1])
         self.server.port, kept = port, self.server.port

@@ -105,13 +105,17 @@ class Waiter {
   // Calls `show` with text as it comes. Nothing when the client has gone or `show` said false.
   std::optional<Outcome> run(const std::function<bool()>& is_gone,
                              const std::function<bool(const std::string&)>& show) {
+    auto looked = Ticket::Clock::now();
     while (true) {
       std::optional<Outcome> outcome =
           ticket_->outcome();  // first, so that what wait() gives then is the last text
       const std::string text = ticket_->wait(kLook);
       if (!text.empty() && !show(text)) return {};
       if (outcome) return outcome;
-      if (text.empty() && is_gone()) return {};
+      if (const auto now = Ticket::Clock::now(); now - looked >= kLook) {
+        if (is_gone()) return {};
+        looked = now;
+      }
     }
   }
 

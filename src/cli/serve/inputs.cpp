@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cli/serve/service.h"
-#include "tl/base/error.h"
+#include "tl/base/text.h"
 
 namespace tl::cli::serve {
 
@@ -36,6 +36,14 @@ Json embedding_json(const std::vector<float>& numbers, bool is_base64) {
   static_assert(std::endian::native == std::endian::little);  // what clients read
   if (!is_base64) return numbers;
   return base64({reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float)});
+}
+
+// A token may be a part of a character: then its bytes are given as numbers.
+Json piece_json(std::string_view piece) {
+  if (first_invalid_utf8(piece) == piece.size()) return piece;
+  Json bytes = Json::array();
+  for (const char byte : piece) bytes.push_back(static_cast<unsigned char>(byte));
+  return bytes;
 }
 
 bool is_token(const Json& json) { return json.is_number_integer(); }
@@ -131,7 +139,8 @@ HttpReply Service::tokenize(const HttpRequest& request) {
   Json list = tokens;
   if (get_bool(body, "with_pieces").value_or(false)) {
     list = Json::array();
-    for (const TokenId id : tokens) list.push_back({{"id", id}, {"piece", tokenizer.piece(id)}});
+    for (const TokenId id : tokens)
+      list.push_back({{"id", id}, {"piece", piece_json(tokenizer.piece(id))}});
   }
   HttpReply reply;
   reply.body = to_text({{"tokens", std::move(list)},

@@ -306,7 +306,6 @@ void Scheduler::State::embed_some() {
 
 void Scheduler::State::publish() {
   const std::lock_guard lock(mutex);
-  numbers.running = running.size();
   numbers.prefix_bytes = prefixes.bytes();
   numbers.prefix_entries = prefixes.entries();
   numbers.peak_cache_bytes = engine.peak_cache_bytes();
@@ -374,6 +373,7 @@ SchedulerNumbers Scheduler::numbers() const {
   const std::lock_guard lock(state_->mutex);
   SchedulerNumbers out = state_->numbers;
   out.queued = state_->waiting.size() + state_->embeddings.size();
+  out.running = state_->inside - out.queued;  // the thread itself tells it a step late
   return out;
 }
 

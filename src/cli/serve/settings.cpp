@@ -93,12 +93,12 @@ std::string content_of(const Json& message) {
   if (content.is_string()) return content.get<std::string>();
   std::string out;
   if (!content.is_array())
-    throw ApiError(400, "the 'content' of a message must be a text or a list of parts", field);
+    throw ApiError(400, "'messages': the 'content' must be a text or a list of parts", field);
   for (const Json& part : content) {
     const bool is_text = part.is_object() && part.value("type", Json()) == "text" &&
                          part.contains("text") && part.at("text").is_string();
     if (!is_text)
-      throw ApiError(400, "a message may only have parts of type 'text'", field,
+      throw ApiError(400, "'messages' may only have parts of type 'text'", field,
                      "unsupported_parameter");
     out += part.at("text").get<std::string>();
   }
@@ -110,9 +110,11 @@ ChatMessage message_of(const Json& message) {
   std::string role = get_string(message, "role").value_or("");
   if (role == "developer") role = "system";  // the name that OpenAI gave it later
   if (role != "system" && role != "user" && role != "assistant") {
-    throw ApiError(400,
-                   fmt::format("'{}' is no role: system, developer, user and assistant are", role),
-                   "messages");
+    throw ApiError(
+        400,
+        fmt::format("'messages' has the role '{}': system, developer, user and assistant are known",
+                    role),
+        "messages");
   }
   return {std::move(role), content_of(message)};
 }
