@@ -130,7 +130,7 @@ def test_fork_and_edit(page):
 
 
 def test_memory(page):
-    page.one("#dials").click()
+    page.one(".show[data-part=memory]").click()
     page.until(lambda: "iB" in page.one("#m-live").text and page.all("#labels tr"), "the memory panel is filled")
     check("kv cache" in page.one("#labels").text, "labels are listed")
     points = page.one("#graph .live").get_attribute("points")
@@ -190,17 +190,18 @@ def pictures(driver, url, folder):
                                    {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile})
             driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
                                    {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-            for what, script in (("chat", ""), ("panel", "document.getElementById('dials').click()"),
+            for what, script in (("chat", ""), ("settings", "document.querySelector('.show[data-part=settings]').click()"),
+                                 ("memory", "document.querySelector('.show[data-part=memory]').click()"),
                                  ("empty", "document.getElementById('new').click()"),
                                  ("side", "document.getElementById('menu').click()")):
                 if (what == "side") != mobile and what == "side":
                     continue
                 driver.get(url)
-                driver.execute_script("localStorage.setItem('tallow.current', '\"p0\"'); localStorage.setItem('tallow.panel', 'false')")
+                driver.execute_script("localStorage.setItem('tallow.current', '\"p0\"'); localStorage.setItem('tallow.panel', '\"\"')")
                 driver.refresh()
                 time.sleep(0.5)
                 driver.execute_script(script)
-                time.sleep(2.5 if what == "panel" else 0.4)
+                time.sleep(4 if what == "memory" else 0.4)
                 driver.save_screenshot(os.path.join(folder, f"{name}-{scheme}-{what}.png"))
 
 

@@ -269,6 +269,7 @@ HttpReply HttpServer::State::answer(const HttpRoutes::Handler& handler,
 void HttpServer::State::add_routes() {
   library.set_payload_max_length(options.body_bytes);
   library.set_keep_alive_timeout(static_cast<time_t>(std::max(1.0, options.idle_seconds)));
+  library.set_keep_alive_max_count(1 << 20);  // it only goes into a header; nothing counts
   library.set_pre_routing_handler([this](const httplib::Request& from, httplib::Response& to) {
     const HttpRequest request = basic(from);
     std::optional<HttpReply> reply;
