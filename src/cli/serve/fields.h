@@ -15,11 +15,12 @@ using Json = nlohmann::ordered_json;
 
 // Becomes {"error": {"message", "type", "param", "code"}} with its status.
 struct ApiError : std::runtime_error {
-  ApiError(int status_, const std::string& message, std::string param_ = {}, std::string code_ = {})
+  ApiError(int http_status, const std::string& message, std::string field = {},
+           std::string name = {})
       : std::runtime_error(message),
-        status(status_),
-        param(std::move(param_)),
-        code(std::move(code_)) {}
+        status(http_status),
+        param(std::move(field)),
+        code(std::move(name)) {}
   int status;
   std::string param, code;
 };

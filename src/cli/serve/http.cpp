@@ -87,7 +87,7 @@ class Connection final : public httplib::Stream {
   void linger() {
     ::shutdown(file_, SHUT_WR);
     const auto deadline = after(1);
-    std::array<char, 4096> waste;
+    std::array<char, 4096> waste{};
     for (int i = 0; i < 1024 && is_ready(file_, POLLIN, deadline); ++i) {
       if (::recv(file_, waste.data(), waste.size(), MSG_DONTWAIT) <= 0) return;
     }
@@ -145,7 +145,7 @@ class Connection final : public httplib::Stream {
   const HttpOptions& options_;
   Clock::time_point deadline_;
   std::size_t left_ = 0;  // bytes that the request may still have
-  std::array<char, 4096> buffer_;
+  std::array<char, 4096> buffer_{};
   std::size_t at_ = 0, end_ = 0;  // what of the buffer was not read
 };
 
@@ -388,7 +388,7 @@ void HttpServer::State::turn_away(int file) const {
   [[maybe_unused]] const ssize_t sent =
       ::send(file, kFull.data(), kFull.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   ::shutdown(file, SHUT_WR);
-  std::array<char, 4096> waste;
+  std::array<char, 4096> waste{};
   while (::recv(file, waste.data(), waste.size(), MSG_DONTWAIT) > 0) {
   }
   ::close(file);

@@ -31,9 +31,9 @@ struct HttpReply {
   int status = 200;
   std::string type = "application/json";
   std::string body;
-  std::vector<std::pair<std::string, std::string>> headers = {};
+  std::vector<std::pair<std::string, std::string>> headers;
   // Instead of a body: called once, on the connection's thread, and writes part by part.
-  std::function<void(const HttpWrite& write)> stream = {};
+  std::function<void(const HttpWrite& write)> stream;
 };
 
 struct HttpOptions {
