@@ -5,7 +5,6 @@
 #include "cli/serve/http.h"
 
 #include <httplib.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,130 +22,31 @@
 #include <system_error>
 #include <thread>
 
+#include "cli/serve/connection.h"
 #include "tl/base/error.h"
 
 namespace tl::cli::serve {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr std::size_t kHeaderBytes = 64 << 10;  // of one request, its first line too
-
-Clock::time_point after(double seconds) {
-  return Clock::now() +
-         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
-bool is_ready(int file, short events, Clock::time_point deadline) {
-  while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd one{file, events, 0};
-    const int count = ::poll(&one, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30)));
-    if (count > 0) return true;
-    if (count == 0 || errno != EINTR) return false;
-  }
-}
-
-// A client's socket as the library reads and writes it, with a bound on bytes and time for each
-// request.
-class Connection final : public httplib::Stream {
+// What the library reads and writes by.
+class LibraryStream final : public httplib::Stream {
  public:
-  Connection(int file, const HttpOptions& options) : file_(file), options_(options) {
-    const int on = 1;
-    ::setsockopt(file_, IPPROTO_TCP, TCP_NODELAY, &on,
-                 sizeof on);  // a token is sent when it is there
-  }
+  explicit LibraryStream(Connection& connection) : connection_(connection) {}
 
-  // Waits for the first byte of a request; false when none comes.
-  bool wait_for_request(const std::atomic<bool>& is_closing) {
-    is_idle = true;  // before the question: who closes asks in the other order, so one of both sees
-                     // the other
-    const bool comes =
-        !is_closing &&
-        (at_ < end_ || (is_ready(file_, POLLIN, after(options_.idle_seconds)) && fill() > 0));
-    is_idle = false;
-    deadline_ = after(options_.read_seconds);
-    left_ = kHeaderBytes;
-    must_close = true;  // until its headers are understood
-    return comes;
-  }
-  void headers_are_read() {
-    must_close = false;
-    left_ = options_.body_bytes * 2 + kHeaderBytes;  // chunks have lengths of their own
-  }
-
-  bool is_gone() const {
-    char byte = 0;
-    const ssize_t got = ::recv(file_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-  }
-
-  // Says that no more comes, and lets the client read what was said: closing with bytes unread
-  // would reset the connection and take the reply with it.
-  void linger() {
-    ::shutdown(file_, SHUT_WR);
-    const auto deadline = after(1);
-    std::array<char, 4096> waste{};
-    for (int i = 0; i < 1024 && is_ready(file_, POLLIN, deadline); ++i) {
-      if (::recv(file_, waste.data(), waste.size(), MSG_DONTWAIT) <= 0) return;
-    }
-  }
-
-  bool is_readable() const override { return at_ < end_ || is_ready(file_, POLLIN, deadline_); }
-  bool is_writable() const override {
-    return !is_gone() && is_ready(file_, POLLOUT, after(options_.write_seconds));
-  }
-
-  ssize_t read(char* to, std::size_t size) override {
-    if (at_ == end_ && (!is_ready(file_, POLLIN, deadline_) || fill() <= 0)) return -1;
-    const std::size_t count = std::min({size, end_ - at_, left_});
-    if (count == 0) return -1;  // more than a request may have
-    std::memcpy(to, buffer_.data() + at_, count);
-    at_ += count;
-    left_ -= count;
-    return static_cast<ssize_t>(count);
-  }
-
+  bool is_readable() const override { return connection_.is_readable(); }
+  bool is_writable() const override { return connection_.is_writable(); }
+  ssize_t read(char* to, std::size_t size) override { return connection_.read(to, size); }
   ssize_t write(const char* from, std::size_t size) override {
-    const auto deadline = after(options_.write_seconds);
-    for (std::size_t done = 0; done < size;) {
-      const ssize_t sent = ::send(file_, from + done, size - done, MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (sent >= 0) {
-        done += static_cast<std::size_t>(sent);
-      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        if (!is_ready(file_, POLLOUT, deadline)) return -1;
-      } else if (errno != EINTR) {
-        return -1;
-      }
-    }
-    return static_cast<ssize_t>(size);
+    return connection_.write(from, size);
   }
-
+  // Nobody asks who it is.
   void get_remote_ip_and_port(std::string& ip, int& port) const override { ip.clear(), port = 0; }
   void get_local_ip_and_port(std::string& ip, int& port) const override { ip.clear(), port = 0; }
-  socket_t socket() const override { return file_; }
-
-  std::atomic<bool> is_idle{true};
-  bool must_close = false;  // what is left of the request was not read, or it was none
+  socket_t socket() const override { return connection_.file(); }
 
  private:
-  ssize_t fill() {
-    ssize_t got = -1;
-    do {
-      got = ::recv(file_, buffer_.data(), buffer_.size(), 0);
-    } while (got < 0 && errno == EINTR);
-    at_ = 0;
-    end_ = got > 0 ? static_cast<std::size_t>(got) : 0;
-    return got;
-  }
-
-  int file_;
-  const HttpOptions& options_;
-  Clock::time_point deadline_;
-  std::size_t left_ = 0;  // bytes that the request may still have
-  std::array<char, 4096> buffer_{};
-  std::size_t at_ = 0, end_ = 0;  // what of the buffer was not read
+  Connection& connection_;
 };
 
 // The connection that this thread serves: the library's handlers are not told.
@@ -347,10 +247,11 @@ void HttpServer::State::serve(Client& client) {
       request.set_header("Content-Length", "0");  // else all that ever comes would be the body
     }
   };
+  LibraryStream stream(connection);
   try {
     while (connection.wait_for_request(is_closing)) {
       bool is_last = false;
-      if (!library.process_request(connection, is_closing, is_last, setup) || is_last ||
+      if (!library.process_request(stream, is_closing, is_last, setup) || is_last ||
           connection.must_close)
         break;
     }
@@ -458,7 +359,8 @@ void HttpServer::close() {
 
 bool HttpServer::wait_idle(double seconds) {
   std::unique_lock lock(state_->mutex);
-  return state_->ended.wait_until(lock, after(seconds), [&] { return state_->open == 0; });
+  return state_->ended.wait_for(lock, std::chrono::duration<double>(seconds),
+                                [&] { return state_->open == 0; });
 }
 
 void HttpServer::cut() {
