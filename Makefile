@@ -7,23 +7,23 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## build the program and talk with the model that comes with it
-	@tools/deps.sh build kernels
+	@tools/deps.sh build serve kernels
 	@[ -f build/release/build.ninja ] || cmake --preset release -DTL_BUILD_TESTS=OFF
 	@cmake --build --preset release --target tl -j $(JOBS)
 	@build/release/bin/tl demo chat
 
 test: ## every check there is: release, asan, tsan, layout, clang-tidy, includes, headers, package
-	@tools/deps.sh build kernels test bench checks hip
+	@tools/deps.sh build serve kernels test bench checks hip browser
 	@tools/test.sh $(JOBS)
 
 bench: ## build and run the benchmarks
-	@tools/deps.sh build kernels test bench
+	@tools/deps.sh build serve kernels test bench
 	@cmake --preset release -DTL_BUILD_BENCH=ON
 	@cmake --build --preset release -j $(JOBS)
 	@for bench in build/release/bin/*_bench; do $$bench || exit 1; done
 
 gpu-bundle: ## pack tests and benchmarks for a GPU machine into build/gpu-bundle
-	@tools/deps.sh build kernels test bench
+	@tools/deps.sh build serve kernels test bench
 	@tools/gpu_bundle.sh $(JOBS)
 
 amd-check: ## run the AMD machine code in an emulator (needs TINYGRAD and AMD_EMULATE_DIR)

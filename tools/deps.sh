@@ -1,10 +1,10 @@
 #!/bin/bash
 # Sees to it that the Debian packages a command needs are there. Says nothing when they are.
 #
-#   tools/deps.sh GROUP...    groups: build kernels test bench checks hip
+#   tools/deps.sh GROUP...    groups: build serve kernels test bench checks hip browser
 #
 # Packages of build, test and bench are required: when one cannot be had, the list is printed and the exit code is 1.
-# Those of kernels, checks and hip make more possible; without them the work goes on and says what is left out.
+# Those of serve, kernels, checks, hip and browser make more possible; without them the work goes on and says what is left out.
 set -euo pipefail
 
 lists=${TL_APT_LISTS:-/var/lib/apt/lists}  # where apt keeps its package lists; the test of this script moves it
@@ -14,12 +14,14 @@ packages_of() {
   case $1 in
     build)   echo g++ cmake ninja-build pkg-config ccache libfmt-dev libcli11-dev nlohmann-json3-dev libzstd-dev \
                   zlib1g-dev libhwy-dev libdnnl-dev ocl-icd-opencl-dev libpcre2-dev libedit-dev ;;
+    serve)   echo libcpp-httplib-dev ;;
     test)    echo libgtest-dev python3 ;;
     bench)   echo libbenchmark-dev ;;
     kernels) echo clang-19 lld-19 llvm-19 ;;
     checks)  echo clang-format-19 clang-tidy-19 libclang-rt-19-dev ;;
     hip)     echo libamdhip64-5 ;;
-    *)       echo "deps.sh: no group '$1'; there are build kernels test bench checks hip" >&2; exit 2 ;;
+    browser) echo chromium chromium-driver python3-selenium ;;
+    *)       echo "deps.sh: no group '$1'; there are build serve kernels test bench checks hip browser" >&2; exit 2 ;;
   esac
 }
 
@@ -31,6 +33,8 @@ loss_of() {
     clang-format-19)    echo "the layout of the sources is not checked" ;;
     clang-tidy-19)      echo "clang-tidy does not look at the sources" ;;
     libclang-rt-19-dev) echo "the readers of files are not fuzzed" ;;
+    libcpp-httplib-dev) echo "the program is built without 'tl serve'" ;;
+    chromium | chromium-driver | python3-selenium) echo "the page of 'tl serve' is not tested in a browser" ;;
     libamdhip64-5)      echo "the driver table is not checked against a real HIP library" ;;
   esac
 }
@@ -38,7 +42,7 @@ loss_of() {
 is_installed() {
   # A tool built from source or put on PATH by hand is as good as the package.
   case $1 in
-    g++ | cmake | ccache | python3 | clang-19 | clang-format-19 | clang-tidy-19)
+    g++ | cmake | ccache | python3 | chromium | clang-19 | clang-format-19 | clang-tidy-19)
       command -v "$1" >/dev/null && return 0 ;;
     ninja-build) command -v ninja >/dev/null && return 0 ;;
     pkg-config)  command -v pkg-config >/dev/null && return 0 ;;

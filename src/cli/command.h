@@ -35,6 +35,7 @@ void add_ops(CLI::App& app, Action& chosen);
 void add_quantize(CLI::App& app, Action& chosen);
 void add_repl(CLI::App& app, Action& chosen);
 void add_run(CLI::App& app, Action& chosen);
+void add_serve(CLI::App& app, Action& chosen);  // where TL_HAS_SERVE is defined
 void add_test(CLI::App& app, Action& chosen);
 void add_tokenize(CLI::App& app, Action& chosen);
 void add_tokenizer(CLI::App& app, Action& chosen);

@@ -110,6 +110,9 @@ int run(std::vector<std::string> arguments) {
   add_tokenizer(app, chosen);
   add_generate(app, chosen);
   add_chat(app, chosen);
+#ifdef TL_HAS_SERVE
+  add_serve(app, chosen);
+#endif
   add_bench(app, chosen);
   add_logits(app, chosen);
   add_train(app, chosen);

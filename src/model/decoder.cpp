@@ -48,6 +48,21 @@ Tensor softcapped(const Tensor& x, double cap) {
   return cap == 0 ? x : mul(tanh(div(x, cap)), cap);
 }
 
+// u32 (n) on the device.
+Tensor checked_tokens(std::span<const TokenId> tokens, std::int64_t vocabulary,
+                      const Device& device) {
+  std::vector<std::uint32_t> ids;
+  ids.reserve(tokens.size());
+  for (const TokenId token : tokens) {
+    if (token < 0 || token >= vocabulary) {
+      throw Error(ErrorKind::InvalidIndex, kOp, "token ", token, " is not one of the ", vocabulary,
+                  " of the vocabulary");
+    }
+    ids.push_back(static_cast<std::uint32_t>(token));
+  }
+  return Tensor::from(ids, device);
+}
+
 // The tokens of one pass, at most a chunk.
 struct Batch {
   std::int64_t first = 0;  // of all tokens
@@ -71,7 +86,7 @@ struct DecoderState {
                     ? gpu::DecodeProgram::make(model, kv_shape(model.config, chosen.cache))
                     : nullptr) {}
 
-  Tensor run(const Batch& batch, const Tensor& tokens) const;
+  Tensor run(const Batch& batch, const Tensor& tokens, bool to_logits) const;
 
   arch::DecoderModel model;
   DecoderOptions options;
@@ -123,7 +138,7 @@ Tensor DecoderState::feed_forward(const arch::DecoderLayer& layer, const Tensor&
   return apply(layer.down, mul(active, up));
 }
 
-Tensor DecoderState::run(const Batch& batch, const Tensor& tokens) const {
+Tensor DecoderState::run(const Batch& batch, const Tensor& tokens, bool to_logits) const {
   const DecoderConfig& config = model.config;
   const double eps = config.norm_epsilon;
   Tensor x = embedding(model.embedding, tokens.narrow(0, batch.first, batch.count));
@@ -143,8 +158,8 @@ Tensor DecoderState::run(const Batch& batch, const Tensor& tokens) const {
     const Tensor fed = feed_forward(layer, rms_norm(x, layer.feed_forward_norm, eps));
     x = add(x, normed(fed, layer.feed_forward_output_norm));
   }
-  return softcapped(linear(rms_norm(x, model.output_norm, eps), model.output),
-                    config.output_softcap);
+  x = rms_norm(x, model.output_norm, eps);
+  return to_logits ? softcapped(linear(x, model.output), config.output_softcap) : x;
 }
 
 Decoder::Decoder(const GgufFile& file, const ModelWeights& weights, const DecoderOptions& options)
@@ -163,16 +178,12 @@ KvCache Decoder::new_cache() const {
 }
 
 Tensor Decoder::forward(std::span<const TokenId> tokens, KvCache& cache, LogitRows rows) const {
-  std::vector<std::uint32_t> ids;
-  ids.reserve(tokens.size());
-  for (const TokenId token : tokens) {
-    if (token < 0 || token >= config().vocabulary) {
-      throw Error(ErrorKind::InvalidIndex, kOp, "token ", token, " is not one of the ",
-                  config().vocabulary, " of the vocabulary");
-    }
-    ids.push_back(static_cast<std::uint32_t>(token));
-  }
-  return forward(Tensor::from(ids, device()), cache, rows);
+  return forward(checked_tokens(tokens, config().vocabulary, device()), cache, rows);
+}
+
+Tensor Decoder::hidden(std::span<const TokenId> tokens, KvCache& cache) const {
+  const SequencePart part{&cache, std::ssize(tokens), LogitRows::All};
+  return compute(std::span(&part, 1), checked_tokens(tokens, config().vocabulary, device()), false);
 }
 
 Tensor Decoder::forward(const Tensor& tokens, KvCache& cache, LogitRows rows) const {
@@ -181,6 +192,11 @@ Tensor Decoder::forward(const Tensor& tokens, KvCache& cache, LogitRows rows) co
 }
 
 Tensor Decoder::forward(std::span<const SequencePart> parts, const Tensor& tokens) const {
+  return compute(parts, tokens, true);
+}
+
+Tensor Decoder::compute(std::span<const SequencePart> parts, const Tensor& tokens,
+                        bool to_logits) const {
   const DecoderState& state = *state_;
   std::int64_t total = 0;
   std::set<const KvCache*> seen;
@@ -212,7 +228,7 @@ Tensor Decoder::forward(std::span<const SequencePart> parts, const Tensor& token
   std::vector<Tensor> logits;
   try {
     for (const SequencePart& part : parts) part.cache->extend(part.count, stream);
-    if (state.program && total == 1) {
+    if (state.program && total == 1 && to_logits) {
       Tensor next = state.program->step(tokens, *parts[0].cache, state.ropes);
       parts[0].cache->commit(1);
       return next;
@@ -221,7 +237,7 @@ Tensor Decoder::forward(std::span<const SequencePart> parts, const Tensor& token
     const auto flush = [&] {
       if (batch.count == 0) return;
       if (state.device.is_gpu()) batch.on_gpu.emplace(config(), batch.sequences, state.device);
-      Tensor result = state.run(batch, tokens);
+      Tensor result = state.run(batch, tokens, to_logits);
       if (result.rank() == 2) logits.push_back(std::move(result));
       const std::int64_t next = batch.first + batch.count;
       batch = {};

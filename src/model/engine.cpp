@@ -593,6 +593,23 @@ GenerationResult Engine::generate(GenerationRequest request) {
   return {};  // not reached: a request that was submitted has a result
 }
 
+KvCache Engine::fork_prefix(std::span<const TokenId> tokens) const {
+  const Sequence* best = nullptr;
+  std::int64_t most = 0;
+  for (const SequenceRef& each : state_->active) {
+    const std::vector<TokenId>& known = each->tokens;
+    const auto end = std::mismatch(known.begin(), known.end(), tokens.begin(), tokens.end()).first;
+    const std::int64_t same = std::min<std::int64_t>(end - known.begin(), each->cache.length());
+    if (same <= most) continue;
+    best = each.get();
+    most = same;
+  }
+  if (best == nullptr) return {};
+  KvCache fork = best->cache.fork();
+  fork.truncate(most);
+  return fork;
+}
+
 std::size_t Engine::active() const noexcept { return state_->active.size(); }
 std::size_t Engine::queued() const {
   const std::lock_guard lock(state_->mutex);

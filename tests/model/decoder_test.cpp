@@ -2,6 +2,8 @@
 // in them, caches as values, and every architecture as on the CPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -11,7 +13,9 @@
 #include "model/random_model.h"
 #include "model/reference_models.h"
 #include "support/on_every_device.h"
+#include "tl/base/error.h"
 #include "tl/model/quantize.h"
+#include "tl/ops/copy.h"
 
 namespace tl {
 namespace {
@@ -123,6 +127,32 @@ TEST_P(Decoders, LastLogitsAreTheLastOfAll) {
   const Tensor last = model.forward(all, other);
   EXPECT_EQ(last.shape(), (Shape{1, kVocabulary}));
   expect_near(last.to_vector<float>(), {rows.end() - kVocabulary, rows.end()}, "last");
+}
+
+TEST_P(Decoders, HiddenStatesAreTheSameInPassesOfAnySizeAndFillTheCache) {
+  const std::vector<TokenId> all = tokens(90);
+  for (const std::string name : {"llama", "gemma2"}) {
+    const Decoder model = decoder(name);
+    KvCache whole = model.new_cache();
+    const Tensor hidden = model.hidden(all, whole);
+    EXPECT_EQ(hidden.shape(), (Shape{90, model.config().width})) << name;
+    EXPECT_EQ(whole.length(), 90);
+    KvCache parts = model.new_cache();
+    model.hidden(slice(all, 0, 50), parts);
+    const std::vector<float> last = model.hidden(slice(all, 50, 90), parts).to_vector<float>();
+    float most = 1;
+    for (const float x : last) most = std::max(most, std::abs(x));
+    const std::vector<float> same = contiguous(hidden.narrow(0, 50, 40)).to_vector<float>();
+    EXPECT_LE(test::apart(same, last).most, bound() * most) << name;
+    KvCache other = model.new_cache();
+    model.forward(all, other);
+    const std::vector<TokenId> next = {3};
+    expect_near(model.forward(next, whole).to_vector<float>(),
+                model.forward(next, other).to_vector<float>(), name);
+  }
+  KvCache cache = decoder("llama").new_cache();
+  EXPECT_THROW(decoder("llama").hidden(std::vector<TokenId>{-1}, cache), Error);
+  EXPECT_EQ(cache.length(), 0);
 }
 
 TEST_P(Decoders, SeveralSequencesAreAsOneByOne) {

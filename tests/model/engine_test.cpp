@@ -154,6 +154,27 @@ TEST_P(EngineTest, TellsHowMuchOfAPromptIsRead) {
   EXPECT_EQ(failed.message, "no more");
 }
 
+TEST_P(EngineTest, ARequestMayBeginWithWhatAnotherHasComputed) {
+  Engine engine = this->engine({.sequences = 2, .step_tokens = 0});
+  const Ids first = prompt(12);
+  Ids second = first;
+  second.resize(70);
+  second.push_back(5);
+  const Ids alone = engine.generate(asked(second)).tokens;
+  EXPECT_EQ(engine.fork_prefix(second).length(), 0);  // nothing runs
+  engine.submit(asked(first, 40));
+  engine.step();
+  engine.step();
+  GenerationRequest request = asked(second);
+  request.cache = engine.fork_prefix(second);
+  EXPECT_EQ(request.cache.length(), 70);
+  EXPECT_EQ(engine.fork_prefix(Ids{2, 3}).length(), 0);  // begins otherwise
+  const GenerationResult result = engine.generate(std::move(request));
+  EXPECT_EQ(result.statistics.reused_tokens, 70);
+  expect_same(engine, second, result.tokens, alone, "with a shared start");
+  engine.run();
+}
+
 TEST_P(EngineTest, HowPromptsAreCutDoesNotMatter) {
   Ids expected;
   for (const std::int64_t step : {0, 1, 3, 64}) {

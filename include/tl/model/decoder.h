@@ -69,7 +69,13 @@ class Decoder {
   // come twice.
   Tensor forward(std::span<const SequencePart> parts, const Tensor& tokens) const;
 
+  // What the model knows at each token, after the last norm and before it becomes logits: f32
+  // (tokens, width). Their mean is an embedding of the text. Throws what forward() throws.
+  Tensor hidden(std::span<const TokenId> tokens, KvCache& cache) const;
+
  private:
+  Tensor compute(std::span<const SequencePart> parts, const Tensor& tokens, bool to_logits) const;
+
   std::shared_ptr<const DecoderState> state_;
 };
 

@@ -130,6 +130,11 @@ class Engine {
   GenerationResult generate(GenerationRequest request);  // steps until this one is; never throws
                                                          // what is in GenerationResult::error
 
+  // Keys and values of the longest start of `tokens` that an active sequence has computed, for a
+  // request that begins like it: its blocks are shared, nothing is copied. From the thread that
+  // steps.
+  KvCache fork_prefix(std::span<const TokenId> tokens) const;
+
   std::size_t active() const noexcept;              // sequences that are being computed
   std::size_t queued() const;                       // that wait
   std::uint64_t cache_bytes() const;                // blocks of active sequences, shared ones once
