@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tallow beside NumPy: one memory, two libraries. With a GGUF file, a chat as well.
 
-    TALLOW_LIBRARY=build/release/lib/libtallow_c.so python3 examples/python/demo.py [MODEL.gguf]
+    TALLOW_LIBRARY=build/release/lib/libtallow_c.so python3 examples/python/demo.py [MODEL.gguf [TEMPLATE]]
 """
 
 import sys
@@ -39,7 +39,7 @@ except tallow.Error as error:
     print("error:", error)
 
 if len(sys.argv) > 1:
-    model = tallow.Model(sys.argv[1])
+    model = tallow.Model(sys.argv[1], chat_template=sys.argv[2] if len(sys.argv) > 2 else None)
     print("tokens:", len(model.tokenize("Hello there")))
     chat = model.chat(system="You are brief.", max_tokens=16, temperature=0.0)
     for message in ("Hello!", "And who are you?"):

@@ -44,6 +44,10 @@ class CTextOptions(ctypes.Structure):
                 ("shift_context", c_int)]
 
 
+class CModelOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("context", c_int64), ("cache_type", c_char_p), ("chat_template", c_char_p)]
+
+
 class CMemory(ctypes.Structure):
     _fields_ = [(name, c_uint64) for name in ("live_bytes", "live_blocks", "peak_bytes", "pooled_bytes", "mapped_bytes")]
 
@@ -70,7 +74,8 @@ SIGNATURES = {
     "tl_op": [c_char_p, POINTER(CArgument), c_size_t, POINTER(c_void_p), c_size_t, POINTER(c_size_t)],
     "tl_tensor_to_dlpack": [c_void_p, c_int, POINTER(c_void_p)],
     "tl_tensor_from_dlpack": [c_void_p, POINTER(c_void_p)],
-    "tl_model_open": [c_char_p, CDevice, c_void_p, POINTER(c_void_p)],
+    "tl_model_options_init": [POINTER(CModelOptions)],
+    "tl_model_open": [c_char_p, CDevice, POINTER(CModelOptions), POINTER(c_void_p)],
     "tl_model_free": [c_void_p],
     "tl_model_tokenize": [c_void_p, c_char_p, POINTER(c_int32), c_size_t, POINTER(c_size_t)],
     "tl_text_options_init": [POINTER(CTextOptions)],
@@ -305,11 +310,13 @@ def from_dlpack(source):
 
 
 class Model:
-    """A GGUF file on a device."""
+    """A GGUF file on a device. `chat_template` names one that is built in, instead of the model's own."""
 
-    def __init__(self, path, device="auto"):
-        out = c_void_p()
-        _call("tl_model_open", os.fsencode(path), _device(device), None, byref(out))
+    def __init__(self, path, device="auto", chat_template=None):
+        options, out = CModelOptions(), c_void_p()
+        _call("tl_model_options_init", byref(options))
+        options.chat_template = chat_template.encode() if chat_template else None
+        _call("tl_model_open", os.fsencode(path), _device(device), byref(options), byref(out))
         self._handle = out.value
 
     def __del__(self):

@@ -7,6 +7,7 @@ Exit code 77, with the reason, when there is no Python that has NumPy.
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -137,6 +138,9 @@ def main():
         run(str(source / "tools/make_model.py"), "--layers", "2", "--width", "64", "--vocabulary", "320", "--feed-forward",
             "64", "--heads", "2", "--kv-heads", "2", "--context", "256", model)
         assert run("-c", TALK, model) == "it talks\n"
+        talk = run(str(folder / "demo.py"), model, "chatml")[len(DEMO):]
+        assert re.fullmatch(r"tokens: \d+\n> Hello!\n.*\n\[\d+ characters\]\n> And who are you\?\n.*\n\[\d+ characters\]\n", talk,
+                            re.DOTALL), talk
     print("examples/python is right")
     return 0
 
