@@ -25,7 +25,7 @@ PRELUDE = {
 }
 WORDS = {"outside", "model"}
 SMALL = ["--layers", "2", "--width", "64", "--vocabulary", "320", "--feed-forward", "64", "--heads", "2", "--kv-heads", "2",
-         "--context", "256"]
+         "--context", "1024"]
 
 
 class Block:

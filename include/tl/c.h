@@ -21,6 +21,8 @@
  * while one writes to a tensor (tl_tensor_write), no other uses that handle. Calls that make one
  * model work wait for each other.
  *
+ * Parameters that take one of an enum are ints: another number is TL_BAD_ARGUMENT.
+ *
  * Texts are UTF-8. A `char **` result is the caller's, who frees it with tl_text_free. docs/c.md
  * has more examples. */
 #ifndef TL_C_H
@@ -67,7 +69,7 @@ typedef enum tl_status {
 } tl_status;
 
 /* "ok", "bad argument", ...; never null. */
-TL_API const char* tl_status_name(tl_status status);
+TL_API const char* tl_status_name(int status);
 /* The message of the last call on this thread that failed: "softmax: ...". Stays until the next
  * failure on this thread; empty when there was none. */
 TL_API const char* tl_last_error(void);
@@ -86,7 +88,7 @@ typedef struct tl_device {
 } tl_device;
 
 /* How many there are; 0 where the vendor's driver is not there. */
-TL_API tl_status tl_device_count(tl_device_kind kind, int* count);
+TL_API tl_status tl_device_count(int kind, int* count);
 /* "cpu", "cuda:1", "rocm", or "auto" for the best one. Fails when there is none. */
 TL_API tl_status tl_device_parse(const char* text, tl_device* device);
 /* "NVIDIA H200" */
@@ -118,9 +120,9 @@ typedef enum tl_dtype {
 #define TL_MAX_RANK 8
 
 /* Copies row-major elements from host memory. */
-TL_API tl_status tl_tensor_from_data(const void* data, tl_dtype dtype, const int64_t* shape,
-                                     int rank, tl_device device, tl_tensor** tensor);
-TL_API tl_status tl_tensor_zeros(tl_dtype dtype, const int64_t* shape, int rank, tl_device device,
+TL_API tl_status tl_tensor_from_data(const void* data, int dtype, const int64_t* shape, int rank,
+                                     tl_device device, tl_tensor** tensor);
+TL_API tl_status tl_tensor_zeros(int dtype, const int64_t* shape, int rank, tl_device device,
                                  tl_tensor** tensor);
 TL_API tl_status tl_tensor_free(tl_tensor* tensor);
 /* The same value in a second handle: shares memory. */

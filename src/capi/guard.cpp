@@ -78,7 +78,7 @@ char* new_text(std::string_view text) {
 using tl::capi::last_error;
 using tl::capi::lost_the_message;
 
-const char* tl_status_name(tl_status status) {
+const char* tl_status_name(int status) {
   switch (status) {
     case TL_OK:
       return "ok";
@@ -120,8 +120,9 @@ const char* tl_status_name(tl_status status) {
       return "bad handle";
     case TL_INTERNAL:
       return "internal";
+    default:
+      return "unknown";
   }
-  return "unknown";
 }
 
 const char* tl_last_error() {

@@ -83,12 +83,12 @@ namespace capi = tl::capi;
 
 // ---- devices
 
-tl_status tl_device_count(tl_device_kind kind, int* count) {
+tl_status tl_device_count(int kind, int* count) {
   return capi::guarded([&] {
     capi::expect(count, "tl_device_count", "count");
     if (kind < TL_CPU || kind > TL_ROCM) {
       throw tl::Error(tl::ErrorKind::BadArgument, "tl_device_count", "there is no kind of device ",
-                      static_cast<int>(kind));
+                      kind);
     }
     *count = tl::Device::count(static_cast<tl::DeviceKind>(kind));
   });
@@ -115,7 +115,7 @@ tl_status tl_device_synchronize(tl_device device) {
 
 // ---- making tensors
 
-tl_status tl_tensor_from_data(const void* data, tl_dtype dtype, const int64_t* shape, int rank,
+tl_status tl_tensor_from_data(const void* data, int dtype, const int64_t* shape, int rank,
                               tl_device device, tl_tensor** tensor) {
   return capi::guarded([&] {
     constexpr const char* kWhere = "tl_tensor_from_data";
@@ -129,7 +129,7 @@ tl_status tl_tensor_from_data(const void* data, tl_dtype dtype, const int64_t* s
   });
 }
 
-tl_status tl_tensor_zeros(tl_dtype dtype, const int64_t* shape, int rank, tl_device device,
+tl_status tl_tensor_zeros(int dtype, const int64_t* shape, int rank, tl_device device,
                           tl_tensor** tensor) {
   return capi::guarded([&] {
     constexpr const char* kWhere = "tl_tensor_zeros";

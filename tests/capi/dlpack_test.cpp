@@ -244,7 +244,7 @@ TEST(DlpackImport, EveryDtypeComesBack) {
   const std::int64_t shape[] = {4};
   for (int dtype = TL_U8; dtype <= TL_BOOL; ++dtype) {
     Handle x;
-    TL_GOOD(tl_tensor_zeros(static_cast<tl_dtype>(dtype), shape, 1, tl_device{TL_CPU, 0}, x.out()));
+    TL_GOOD(tl_tensor_zeros(dtype, shape, 1, tl_device{TL_CPU, 0}, x.out()));
     tl_dl_managed* managed = nullptr;
     TL_GOOD(tl_tensor_to_dlpack(x, 0, &managed));
     Handle back;
