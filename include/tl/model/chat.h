@@ -25,15 +25,17 @@
 
 namespace tl {
 
-// How a text is chosen and where it ends.
+// How a text is chosen and where it ends. (The braces let a list of named fields leave them out.)
+// NOLINTBEGIN(readability-redundant-member-init)
 struct TextOptions {
-  SamplingOptions sampling;
-  std::optional<std::uint64_t> seed;  // nothing: another one each time
+  SamplingOptions sampling = {};
+  std::optional<std::uint64_t> seed = {};  // nothing: another one each time
   std::int64_t max_tokens = -1;
-  std::vector<std::string> stop;
+  std::vector<std::string> stop = {};
   bool ignore_end = false;
   ContextPolicy context = ContextPolicy::Stop;
-  std::optional<std::int64_t> keep;  // nothing: the token that begins a text
+  std::optional<std::int64_t> keep = {};  // nothing: the token that begins a text
+  // NOLINTEND(readability-redundant-member-init)
 
   // A request with all of this; the prompt is the caller's.
   GenerationRequest request(const Tokenizer& tokenizer) const;
