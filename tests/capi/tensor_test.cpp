@@ -168,7 +168,7 @@ TEST_P(CTensors, MemoryIsCounted) {
     }
     EXPECT_TRUE(found) << json;
   }
-  EXPECT_EQ(use().peak_bytes, before.live_bytes + 4000);
+  EXPECT_GE(use().peak_bytes, before.live_bytes + 4000);
   std::uint64_t returned = 0;
   TL_GOOD(tl_memory_trim(c_device(device()), &returned));
   EXPECT_GT(returned, 0U);
