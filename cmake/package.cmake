@@ -1,5 +1,5 @@
-# The installed package: find_package(Tallow) gives Tallow::tallow. examples/use_package uses it and
-# tests/package installs, builds and runs that example.
+# The installed package: find_package(Tallow) gives Tallow::tallow for C++ and Tallow::tallow_c, a shared library, for C
+# and other languages. tests/package_test.cmake installs it, then builds and runs examples against it.
 include(CMakePackageConfigHelpers)
 
 add_library(tallow INTERFACE)
@@ -19,9 +19,10 @@ endforeach()
 # Archives get a prefix on disk: libtl_base.a, not a libbase.a that could be anyone's.
 set(tl_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tallow)
 
-install(TARGETS tallow ${tl_package_targets}
+install(TARGETS tallow tallow_c ${tl_package_targets}
   EXPORT TallowTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS tl RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT TallowTargets NAMESPACE Tallow:: DESTINATION ${tl_config_dir})

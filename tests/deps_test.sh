@@ -82,7 +82,7 @@ expect "offline: clang-19 is named" says "note: clang-19 is not installed"
 setup
 run FAKE_OFFLINE=1 "$deps" test bench
 expect "offline, required: exit 1" exits 1
-expect "offline: the list" says "required and not installed: libgtest-dev python3 libbenchmark-dev"
+expect "offline: the list" says "required and not installed: libgtest-dev python3 python3-numpy libbenchmark-dev"
 
 setup
 run FAKE_UID=1000 "$deps" test

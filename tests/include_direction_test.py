@@ -5,7 +5,7 @@
     include_direction_test.py --self-test   checks the checker against small made-up trees
 
 The order is base -> runtime -> kernels -> tensor -> ops -> quant -> grad -> model -> logic -> lang -> cli. A file may
-include its own room and rooms to its left. CUDA's and HIP's own names are known to src/runtime/driver/ and to
+include its own room and rooms to its left. capi, the C interface, stands beside cli. CUDA's and HIP's own names are known to src/runtime/driver/ and to
 src/kernels/gpu*.h alone; everything else is written once for both.
 """
 
@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 RANKS = [["base"], ["runtime"], ["kernels"], ["tensor"], ["ops"], ["quant"], ["grad"], ["model"], ["logic"],
-         ["lang"], ["cli"]]
+         ["lang"], ["capi", "cli"]]
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -113,8 +113,9 @@ SELF_TEST = {
         {"src/kernels/fill.cpp": "#include <tl/ops/ops.h>\n"}, ["src/kernels/fill.cpp:1: kernels -> ops"]),
     "neighbours see each other one way": (
         {"src/ops/x.cpp": '#include "tl/quant/q.h"\n', "src/logic/y.cpp": '#include "tl/lang/l.h"\n',
-         "src/lang/y.cpp": '#include "tl/logic/l.h"\n'},
-        ["src/ops/x.cpp:1: ops -> quant", "src/logic/y.cpp:1: logic -> lang"]),
+         "src/lang/y.cpp": '#include "tl/logic/l.h"\n', "src/capi/z.cpp": '#include "tl/model/chat.h"\n',
+         "src/cli/z.cpp": '#include "capi/guard.h"\n'},
+        ["src/ops/x.cpp:1: ops -> quant", "src/logic/y.cpp:1: logic -> lang", "src/cli/z.cpp:1: cli -> capi"]),
     "a commented include is not one": (
         {"src/base/a.cpp": '// #include "tl/cli/x.h"\n/*\n#include "tl/cli/x.h"\n*/\n'}, []),
     "climbing out": ({"src/base/a.cpp": '#include "../runtime/context.h"\n'}, ["src/base/a.cpp:1: '../runtime"]),

@@ -1,6 +1,7 @@
-# Installs the library to a fresh prefix, then builds and runs examples/use_package against it, as a
-# user would. Run by ctest: cmake -D SOURCE=... -D BINARY=... -D WORK=... -D COMPILER=... -P this.
-foreach(name SOURCE BINARY WORK COMPILER)
+# Installs the library to a fresh prefix, then builds and runs examples against it, as a user would: examples/use_package,
+# the chat of examples/cpp with a tiny model, examples/c and, where there is NumPy, examples/python. Run by ctest:
+#   cmake -D SOURCE=... -D BINARY=... -D WORK=... -D COMPILER=... -D PYTHON=... -D NUMPY_PYTHON=... -P this
+foreach(name SOURCE BINARY WORK COMPILER PYTHON)
   if(NOT DEFINED ${name})
     message(FATAL_ERROR "package_test: -D ${name}=... is missing")
   endif()
@@ -26,19 +27,63 @@ foreach(header IN LISTS headers)
   endif()
 endforeach()
 
-run(${CMAKE_COMMAND} -S ${SOURCE}/examples/use_package -B ${WORK}/build -G Ninja
-    -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_COMPILER=${COMPILER}
-    -D CMAKE_PREFIX_PATH=${WORK}/prefix)
-# Nothing of the source tree may be needed once the library is installed.
-file(READ ${WORK}/build/build.ninja ninja)
-string(FIND "${ninja}" "-I${SOURCE}" leak)
-if(NOT leak EQUAL -1)
-  message(FATAL_ERROR "package_test: the example compiles with headers of the source tree")
+# build_example(<folder> [TARGET <name>]): configures and builds a folder of examples in ${WORK}/<folder>.
+function(build_example folder)
+  cmake_parse_arguments(PARSE_ARGV 1 example "" "TARGET" "")
+  set(target "")
+  if(example_TARGET)
+    set(target --target ${example_TARGET})
+  endif()
+  run(${CMAKE_COMMAND} -S ${SOURCE}/examples/${folder} -B ${WORK}/${folder} -G Ninja
+      -D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_COMPILER=${COMPILER}
+      -D CMAKE_PREFIX_PATH=${WORK}/prefix)
+  # Nothing of the source tree may be needed once the library is installed.
+  file(READ ${WORK}/${folder}/build.ninja ninja)
+  string(FIND "${ninja}" "-I${SOURCE}/include" leak)
+  if(NOT leak EQUAL -1)
+    message(FATAL_ERROR "package_test: examples/${folder} compiles with headers of the source tree")
+  endif()
+  run(${CMAKE_COMMAND} --build ${WORK}/${folder} ${target})
+endfunction()
+
+function(expect_output what pattern)
+  if(NOT output MATCHES "${pattern}")
+    message(FATAL_ERROR "package_test: ${what} did not print ${pattern}:\n${output}")
+  endif()
+endfunction()
+
+build_example(use_package)
+run(${WORK}/use_package/use_package)
+expect_output(use_package "shared: yes")
+
+# A chat of two turns; the second knows the first one's tokens.
+run(${PYTHON} ${SOURCE}/tools/make_model.py --layers 2 --width 64 --vocabulary 320 --feed-forward 64 --heads 2
+    --kv-heads 2 --context 1024 ${WORK}/model.gguf)
+build_example(cpp TARGET example_chat)
+file(WRITE ${WORK}/said "Hello\nAnd you?\n")
+execute_process(COMMAND ${WORK}/cpp/example_chat ${WORK}/model.gguf INPUT_FILE ${WORK}/said
+  RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "package_test: the chat gave ${code}:\n${output}")
 endif()
-run(${CMAKE_COMMAND} --build ${WORK}/build)
-run(${WORK}/build/use_package)
-string(FIND "${output}" "shared: yes" found)
-if(found EQUAL -1)
-  message(FATAL_ERROR "package_test: the example did not say 'shared: yes':\n${output}")
+expect_output("the chat" "> .*tokens, 0 of the prompt's [0-9]+ known before.*> .*tokens, [1-9][0-9]* of the prompt's")
+execute_process(COMMAND ${WORK}/cpp/example_chat ${WORK}/none.gguf RESULT_VARIABLE code ERROR_VARIABLE output)
+if(code EQUAL 0)
+  message(FATAL_ERROR "package_test: the chat took a model that is not there")
 endif()
+expect_output("the chat" "error: .*none.gguf")
+
+build_example(c)
+run(${WORK}/c/attention)
+expect_output("attention in C" "1.340 0.330\n.*live bytes: 0\n")
+
+if(NUMPY_PYTHON)
+  file(GLOB library ${WORK}/prefix/lib*/libtallow_c.so ${WORK}/prefix/lib/*/libtallow_c.so)
+  run(${CMAKE_COMMAND} -E env TALLOW_LIBRARY=${library} PYTHONDONTWRITEBYTECODE=1
+      ${NUMPY_PYTHON} ${SOURCE}/examples/python/demo.py)
+  expect_output("the demo in Python" "distances: \\[0.0, 5.0, 10.0\\]")
+else()
+  message(STATUS "package_test: no Python with NumPy: examples/python was not run")
+endif()
+
 run(${WORK}/prefix/bin/tl --version)

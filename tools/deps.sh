@@ -15,7 +15,7 @@ packages_of() {
     build)   echo g++ cmake ninja-build pkg-config ccache libfmt-dev libcli11-dev nlohmann-json3-dev libzstd-dev \
                   zlib1g-dev libhwy-dev libdnnl-dev ocl-icd-opencl-dev libpcre2-dev libedit-dev ;;
     serve)   echo libcpp-httplib-dev ;;
-    test)    echo libgtest-dev python3 ;;
+    test)    echo libgtest-dev python3 python3-numpy ;;
     bench)   echo libbenchmark-dev ;;
     kernels) echo clang-19 lld-19 llvm-19 ;;
     checks)  echo clang-format-19 clang-tidy-19 libclang-rt-19-dev ;;

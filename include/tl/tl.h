@@ -25,6 +25,7 @@
 #include "tl/kernels/train.h"
 #include "tl/lang/interpreter.h"
 #include "tl/logic/database.h"
+#include "tl/model/chat.h"
 #include "tl/model/chat_template.h"
 #include "tl/model/convert.h"
 #include "tl/model/decoder.h"

@@ -2,10 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <random>
+#include <cstdint>
 #include <set>
-#include <string_view>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tl/model/tokenizer.h"
 
@@ -32,24 +33,6 @@ std::pair<TokenId, float> parse_bias(const std::string& text) {
 }
 
 }  // namespace
-
-std::uint64_t TextOptions::next_seed() const {
-  if (seed) return *seed;
-  std::random_device random;
-  return (std::uint64_t{random()} << 32) | random();
-}
-
-GenerationRequest TextOptions::request(const Tokenizer& tokenizer) const {
-  GenerationRequest out;
-  out.sampling = sampling;
-  out.sampling.seed = next_seed();
-  out.max_tokens = max_tokens;
-  out.stop = stop;
-  out.ignore_end_tokens = ignore_end;
-  out.context = context;
-  out.keep = keep.value_or(tokenizer.adds_bos() ? 1 : 0);
-  return out;
-}
 
 void add_text_options(CLI::App& command, const std::shared_ptr<TextOptions>& options) {
   TextOptions& to = *options;

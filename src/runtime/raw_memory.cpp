@@ -48,14 +48,37 @@ RawMemory::RawMemory(const Device& device, std::uint64_t bytes, Label label)
 
 RawMemory RawMemory::mapped(std::shared_ptr<const void> keeper, std::span<const std::byte> bytes,
                             Label label) {
-  const Device cpu = Device::cpu();
-  if (bytes.empty()) return {cpu, 0, label};
+  return borrowed(Device::cpu(), std::move(keeper), bytes, label);
+}
+
+namespace {
+
+// Lets go of the keeper once the device is done. A device that fails is not going to read any more.
+std::shared_ptr<const void> kept_until_done(const Device& device,
+                                            std::shared_ptr<const void> keeper) {
+  const void* name = keeper.get();
+  return {name, [device, keeper = std::move(keeper)](const void*) mutable {
+            try {
+              device.synchronize();
+            } catch (...) {  // NOLINT(bugprone-empty-catch): the last handle goes in a destructor
+            }
+            keeper.reset();
+          }};
+}
+
+}  // namespace
+
+RawMemory RawMemory::borrowed(const Device& device, std::shared_ptr<const void> keeper,
+                              std::span<const std::byte> bytes, Label label) {
+  if (bytes.empty()) return {device, 0, label};
   if (keeper == nullptr) {
     throw Error(ErrorKind::BadArgument, "mapped memory", "nothing keeps the ", bytes.size(),
                 " bytes there");
   }
-  BlockRef block = BlockRef::adopt(cpu.context().pool().wrap(
-      bytes, std::move(keeper), *cpu.stream().state(), cpu.state(), label));
+  // The CPU has read what it was told to when a call returns.
+  if (device.is_gpu()) keeper = kept_until_done(device, std::move(keeper));
+  BlockRef block = BlockRef::adopt(device.context().pool().wrap(
+      bytes, std::move(keeper), *device.stream().state(), device.state(), label));
   std::byte* data = block->address;
   return {std::move(block), data, bytes.size()};
 }

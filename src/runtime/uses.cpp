@@ -39,7 +39,7 @@ void forget_uses(Block& block) noexcept {
 }  // namespace
 
 void note_use(Block& block, StreamState& stream, Access access) {
-  // Mapped bytes are never written, and the CPU reads them at the call.
+  // Mapped bytes are never written, and what keeps them waits for who reads them.
   if (block.bytes == 0 || block.keeper != nullptr) return;
   if (&stream == block.home && !block.foreign.load(std::memory_order_acquire)) return;
 

@@ -255,6 +255,34 @@ TEST(Mapped, OtherStreamsMayRead) {
   EXPECT_EQ(bytes.use_count(), 1);
 }
 
+// Someone else's bytes on any device; here they are those of another handle.
+TEST_P(Weak, BorrowedBytesAreReadInPlaceAndNeverWritten) {
+  const Device d = device();
+  const PoolStatistics before = d.pool();
+  const std::vector<int> values = {1, 2, 3, 4};
+  auto owner = std::make_shared<DeviceMemory<int>>(DeviceMemory<int>::from_host(d, values));
+  const std::weak_ptr<DeviceMemory<int>> watch = owner;
+  const std::byte* at = owner->raw().data();
+  RawMemory memory = RawMemory::borrowed(d, owner, {at, 16});
+  EXPECT_EQ(memory.data(), at);
+  EXPECT_TRUE(memory.device() == d);
+  EXPECT_EQ(d.pool().mapped_bytes, before.mapped_bytes + 16);
+  RawMemory other = memory;
+  const int nine = 9;
+  other.fill(&nine, sizeof nine);
+  EXPECT_NE(other.data(), at);
+  EXPECT_EQ(owner->to_vector(), values);
+  owner.reset();
+  int last = 0;
+  memory.download(12, &last, sizeof last);
+  EXPECT_EQ(last, 4);
+  memory.mutable_data(d.stream());  // leaves the bytes, whose copy the device may still be making
+  EXPECT_TRUE(watch.expired());
+  EXPECT_EQ(d.pool().mapped_bytes, before.mapped_bytes);
+  memory.download(0, &last, sizeof last);
+  EXPECT_EQ(last, 1);
+}
+
 TEST(Mapped, NeedsAKeeperUnlessItIsEmpty) {
   const Bytes bytes(10);
   expect_error(ErrorKind::BadArgument, "nothing keeps the 10 bytes there",

@@ -34,6 +34,10 @@ class RawMemory {
   // handle detaches first, as if someone shared it. They are counted as mapped_bytes, not as live.
   static RawMemory mapped(std::shared_ptr<const void> keeper, std::span<const std::byte> bytes,
                           Label label = Label::current());
+  // The same for bytes on any device that another library has there. `keeper` is let go of when the
+  // last handle is and the device is done with all work it was given by then.
+  static RawMemory borrowed(const Device& device, std::shared_ptr<const void> keeper,
+                            std::span<const std::byte> bytes, Label label = Label::current());
 
   RawMemory(const RawMemory&) noexcept = default;  // shares
   RawMemory& operator=(const RawMemory&) noexcept = default;
