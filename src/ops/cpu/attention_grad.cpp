@@ -229,7 +229,8 @@ class GradientBlock {
     if (capped) std::copy_n(scores, kTile, bends);
     scores_.add(scores, b, h, i, key);
     const auto log = hn::Set(d, logs_[(b * a_.heads() + h) * a_.queries() + i]);
-    const auto shift = hn::Set(d, delta), by = hn::Set(d, static_cast<W>(1 / a_.softcap));
+    const auto shift = hn::Set(d, delta),
+               by = hn::Set(d, capped ? static_cast<W>(1 / a_.softcap) : W(0));
     for (std::int64_t j = 0; j < kTile; j += lanes) {
       const auto p = exp(d, hn::Sub(hn::Load(d, scores + j), log));
       auto slope = hn::Mul(p, hn::Sub(hn::Load(d, slopes + j), shift));
