@@ -13,6 +13,7 @@
 set(TL_KERNEL_MODULES
     affine
     attention
+    attention_grad
     binary
     cache
     cast
@@ -36,6 +37,7 @@ set(TL_KERNEL_MODULES
 
 # What the modules include, as they spell it. Embedded as source for the run-time compilers.
 set(TL_KERNEL_HEADERS
+    attention_scores.h
     decode_attention.h
     decode_product.h
     decode_room.h
@@ -67,6 +69,7 @@ set(TL_KERNEL_HEADERS
     quant_grids.h
     quant_words.h
     random_numbers.h
+    row_ids.h
     row_math.h
     train_math.h
     tl/base/float_bits.h

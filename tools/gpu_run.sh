@@ -117,7 +117,7 @@ for part in "$@"; do
     bench)
       for bench in "$here"/bin/*_bench; do
         name=$(basename "$bench")
-        case $name in ops_bench | quant_gpu_bench | train_bench) continue ;; esac
+        case $name in ops_bench | quant_gpu_bench | train_bench | fused_bench) continue ;; esac
         step "$name" "$bench" --benchmark_out="$out/$name.json" --benchmark_out_format=json
       done
       ;;
@@ -134,7 +134,9 @@ for part in "$@"; do
         # shellcheck disable=SC2086
         step "torch_train${model// /}" python3 "$here/torch_train.py" --device cuda:0 $model
       done
-      cat "$out"/t*_*train*.txt
+      step fused_bench "$here/bin/fused_bench" --device cuda:0
+      step torch_fused python3 "$here/torch_fused.py" --device cuda:0
+      cat "$out"/t*_*train*.txt "$out"/*fused*.txt
       ;;
     quant-bench)
       step quant_gpu_bench "$here/bin/quant_gpu_bench" --paths

@@ -10,6 +10,7 @@
 #include "tl/grad/grad.h"
 #include "tl/grad/optimizer.h"
 #include "tl/kernels/attention.h"
+#include "tl/kernels/attention_grad.h"
 #include "tl/kernels/conv.h"
 #include "tl/kernels/elementwise.h"
 #include "tl/kernels/elementwise_ids.h"

@@ -7,88 +7,7 @@
 // few (decoding), where the keys themselves are divided among blocks; attention_merge then joins
 // the parts. Strides travel by value, so views of any layout work without copies; heads that share
 // keys (grouped queries) read the same ones. 256 threads per block.
-#include "gpu.h"
-#include "row_math.h"
-
-enum MaskKind : unsigned { kNoMask, kByteMask, kFloatMask };
-
-// Strides are those of (batch, head, position, element).
-struct Attention {
-  Index batch, heads, kv_heads, group;  // group: heads that share keys
-  Index queries, keys, depth, value_depth;
-  Index q[4], k[4], v[4], out[4], mask[4];
-  const void* mask_at;
-  const void* slopes;  // one per head, of the dtype of q; may be null
-  double scale;
-  double softcap;  // 0: none
-  Index window;    // keys before its own that a query sees; negative: all
-  unsigned mask_kind;
-  unsigned causal;
-};
-
-// The keys that query i may see: [first, last).
-struct Sight {
-  Index first, last;
-};
-GPU_INLINE Sight sight_of(const Attention& a, Index i) {
-  const Index own = i + a.keys - a.queries;  // sequences end together
-  Sight sight = {0, a.keys};
-  if (a.causal && own + 1 < sight.last) sight.last = own + 1;
-  if (a.window >= 0 && own - a.window > 0) sight.first = own - a.window;
-  return sight;
-}
-
-// The score of query i and key j of a head, from their product; -infinity where i does not see j.
-template <class T, class A = Accumulator<T>>
-GPU_INLINE A score(const Attention& a, A product, Index b, Index h, Index i, Index j) {
-  const Sight sight = sight_of(a, i);
-  if (j < sight.first || j >= sight.last) return -math::infinity<A>();
-  A x = product * static_cast<A>(a.scale);
-  if (a.softcap != 0) {
-    const A cap = static_cast<A>(a.softcap);
-    x = cap * math::tanh(x / cap);
-  }
-  if (a.slopes != nullptr) {
-    x += widen(static_cast<const T*>(a.slopes)[h]) * static_cast<A>(j - (i + a.keys - a.queries));
-  }
-  if (a.mask_kind != kNoMask) {
-    const Index at = b * a.mask[0] + h * a.mask[1] + i * a.mask[2] + j * a.mask[3];
-    if (a.mask_kind == kFloatMask) {
-      x += widen(static_cast<const T*>(a.mask_at)[at]);
-    } else if (static_cast<const Bits8*>(a.mask_at)[at] == 0) {
-      x = -math::infinity<A>();
-    }
-  }
-  return x;
-}
-
-// kCount elements of a row from `first` on, as many as there are before `limit`; zeros after them.
-template <int kCount, class T, class A = Accumulator<T>>
-GPU_INLINE void load_piece(A (&to)[kCount], const T* row, Index step, Index first, Index limit) {
-  constexpr int kFull = 16 / sizeof(T);
-  constexpr int kEach = kFull < kCount ? kFull : kCount;
-  if (step == 1 && first + kCount <= limit && is_vec_aligned<kEach>(row + first)) {
-    GPU_UNROLLED
-    for (int k = 0; k < kCount; k += kEach) {
-      const Vec<T, kEach> vec = load_vec<kEach>(row + first + k);
-      GPU_UNROLLED
-      for (int j = 0; j < kEach; ++j) to[k + j] = widen(vec.get(j));
-    }
-    return;
-  }
-  const T* at = row + first * step;
-  GPU_UNROLLED
-  for (int k = 0; k < kCount; ++k, at += step) {
-    to[k] = first + k < limit ? widen(*at) : A(0);
-  }
-}
-
-// Four floats that shared memory gives at once.
-struct alignas(16) Float4 {
-  float at[4];
-};
-GPU_INLINE Float4 float4_at(const float* p) { return *reinterpret_cast<const Float4*>(p); }
-GPU_INLINE void set_float4(float* p, const Float4& x) { *reinterpret_cast<Float4*>(p) = x; }
+#include "attention_scores.h"
 
 // ---- many queries
 //
@@ -240,6 +159,10 @@ GPU_INLINE void attention_tile(const T* q, const T* k, const T* v, T* out, const
     const Index query = first_query + y * 4 + i;
     if (query >= a.queries) continue;
     const float scale = sum[i] == 0.0f ? 0.0f : 1.0f / sum[i];  // nothing seen: zeros
+    if (a.logs != nullptr && column == 0 && x == 0) {
+      a.logs[(b * a.heads + h) * a.queries + query] =
+          sum[i] == 0.0f ? math::kInfinity : most[i] + math::log(sum[i]);
+    }
     GPU_UNROLLED
     for (unsigned w = 0; w < kWide; ++w) {
       GPU_UNROLLED

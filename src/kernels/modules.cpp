@@ -5,6 +5,7 @@
 
 #include "kernels/embedded.h"
 #include "kernels/names/attention.h"
+#include "kernels/names/attention_grad.h"
 #include "kernels/names/cache.h"
 #include "kernels/names/cast.h"
 #include "kernels/names/conv.h"
@@ -25,9 +26,10 @@ namespace tl {
 namespace {
 
 constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
-    "affine",       "binary",       "cast",    "conv",   "fill",   "indexing",  "quantized",
-    "reduce",       "sort",         "ternary", "unary",  "matmul", "attention", "norm",
-    "quant_vector", "quant_matrix", "decode",  "sample", "cache",  "train",     "row_grad"};
+    "affine",    "binary", "cast",         "conv",          "fill",   "indexing",
+    "quantized", "reduce", "sort",         "ternary",       "unary",  "matmul",
+    "attention", "norm",   "quant_vector", "quant_matrix",  "decode", "sample",
+    "cache",     "train",  "row_grad",     "attention_grad"};
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
@@ -35,6 +37,8 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kAffineViews;
     case ModuleId::Attention:
       return kernels::kAttentionViews;
+    case ModuleId::AttentionGrad:
+      return kernels::kAttentionGradViews;
     case ModuleId::Binary:
       return kernels::kBinaryViews;
     case ModuleId::Cache:

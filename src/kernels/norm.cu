@@ -7,6 +7,7 @@
 // distance between its elements. Rows without gaps move as vectors of 16 bytes.
 #define GPU_LEAST_BLOCKS 1
 #include "gpu.h"
+#include "row_ids.h"
 #include "row_math.h"
 
 // ---- a thread's part in a row
@@ -481,40 +482,6 @@ GPU_INLINE void batch_norm(const T* in, T* out, const Strided<2>& at,
 
 // ---- rotary embeddings
 
-// An index of any index dtype, told by its size and sign; the dtype's largest value means "nothing"
-// and comes out as -1.
-struct Ids {
-  const void* at;
-  unsigned bytes;
-  unsigned is_signed;
-
-  GPU_INLINE Index get(Index i) const {
-    switch (bytes) {
-      case 1: {
-        const Bits8 id = static_cast<const Bits8*>(at)[i];
-        return id == 0xffu ? -1 : id;
-      }
-      case 2: {
-        const short id = static_cast<const short*>(at)[i];
-        return id == 0x7fff ? -1 : out_of_reach(id);
-      }
-      case 4: {
-        const Bits32 id = static_cast<const Bits32*>(at)[i];
-        if (!is_signed) return id == 0xffffffffu ? -1 : static_cast<Index>(id);
-        return id == 0x7fffffffu ? -1 : out_of_reach(static_cast<int>(id));
-      }
-      default: {
-        const Index id = static_cast<const Index*>(at)[i];
-        return id == 0x7fffffffffffffffll ? -1 : out_of_reach(id);
-      }
-    }
-  }
-  // Negative indices are wrong, and must not look like "nothing".
-  GPU_INLINE static Index out_of_reach(Index id) { return id < 0 ? id - 1 : id; }
-};
-
-GPU_INLINE Index as_given(Index id) { return id < 0 ? id + 1 : id; }
-
 struct RopeArguments {
   Index mate_in;  // from the first element of a pair to the second
   Index mate_out;
@@ -523,6 +490,7 @@ struct RopeArguments {
   Index table_rows;
   Fault* fault;
   unsigned tag;
+  unsigned back;  // 1: turn the other way, as gradients do
 };
 
 // The pairs, with operands input, output, table and ids; then the elements that are not rotated.
@@ -542,7 +510,8 @@ GPU_INLINE void rope(const T* in, const T* cosines, const T* sines, T* out, cons
       }
     }
     const Index entry = at.at[2] + (live ? row : 0) * arguments.table_step;
-    const A c = live ? widen(cosines[entry]) : A(0), s = live ? widen(sines[entry]) : A(0);
+    const A c = live ? widen(cosines[entry]) : A(0), sine = live ? widen(sines[entry]) : A(0);
+    const A s = arguments.back ? -sine : sine;
     const A a = widen(in[at.at[0]]), b = widen(in[at.at[0] + arguments.mate_in]);
     out[at.at[1]] = narrow<T>(a * c - b * s);
     out[at.at[1] + arguments.mate_out] = narrow<T>(a * s + b * c);
@@ -599,6 +568,9 @@ struct TargetArguments {
   unsigned tag;
   Fault* fault;
   double smoothing;
+  // Where each row's largest logit and, `rows` further, the sum of exp(x - largest) are left for
+  // its gradient; null: nowhere. Of the type of the losses.
+  void* kept;
 };
 
 // Each row's loss, 0 for a row that is left out, and whether it counts (1 or 0). A block per row.
@@ -647,6 +619,10 @@ GPU_INLINE void cross_entropy(const T* in, A* losses, A* counted, const Strided<
       }
       losses[row] = live ? loss : A(0);
       counted[row] = live ? A(1) : A(0);
+      if (targets.kept != nullptr) {
+        static_cast<A*>(targets.kept)[row] = most;
+        static_cast<A*>(targets.kept)[rows.count + row] = sum;
+      }
     }
   }
 }

@@ -1,7 +1,9 @@
-// Module ROW_GRAD: gradients of softmax and of rms and layer norms, over rows without gaps. A warp
-// takes a short row, a block a long one; what a row is read for again comes from the caches.
-// Everything is computed in f32 (f64 for f64) and rounded once. 256 threads per block, any grid.
+// Module ROW_GRAD: gradients of softmax, of cross entropy and of rms and layer norms, over rows
+// without gaps. A warp takes a short row, a block a long one; what a row is read for again comes
+// from the caches. Everything is computed in f32 (f64 for f64) and rounded once. 256 threads per
+// block, any grid.
 #include "gpu.h"
+#include "row_ids.h"
 #include "row_math.h"
 
 // Calls f(row, first, step, reduce) for each row: a thread takes elements first, first + step, ...,
@@ -42,6 +44,60 @@ GPU_INLINE void softmax_grad(const T* y, const T* g, T* out, Index rows, Index n
       to[i] = narrow<T>(logarithm ? d - math::exp(v) * sum : v * (d - sum));
     }
   });
+}
+
+// The gradients of logits from those of the losses: of each row the softmax, less the share that
+// its target has of every class, times the row's own; zeros for rows that do not count. What the
+// softmax divides by was found with the losses. Logits may have gaps.
+template <class T>
+struct CrossEntropyGrad {
+  const T* in;
+  T* out;
+  const Accumulator<T>* g;        // (rows)
+  const Accumulator<T>* counted;  // (rows): 1 or 0
+  const Accumulator<T>* kept;     // (2, rows): the largest logit, and the sum of exp(x - largest)
+  Ids ids;
+  Index rows;
+  Index n;
+  Index row_step;  // of the logits
+  Index step;
+  double smoothing;
+};
+
+template <class T, class A = Accumulator<T>>
+GPU_INLINE void cross_entropy_grad(const CrossEntropyGrad<T>& a) {
+  constexpr int kEach = 16 / sizeof(T);
+  const Index n = a.n;
+  const A share = static_cast<A>(a.smoothing) / static_cast<A>(n);
+  const A own = A(1) - static_cast<A>(a.smoothing);
+  GPU_ROLLED
+  for (Index row = block_index(); row < a.rows; row += block_count()) {
+    const T* from = a.in + row * a.row_step;
+    T* to = a.out + row * n;
+    const bool live = a.counted[row] != A(0);
+    const A g = live ? a.g[row] : A(0), most = a.kept[row];
+    const A scale = A(1) / a.kept[a.rows + row];
+    const Index target = live ? a.ids.get(row) : -1;
+    const auto slope = [&](A x, Index i) {
+      A p = math::exp(x - most) * scale - share;
+      if (i == target) p -= own;
+      return narrow<T>(live ? p * g : A(0));
+    };
+    const bool whole = a.step == 1 && is_vec_aligned<kEach>(from) && is_vec_aligned<kEach>(to);
+    const Index vectors = whole ? n / kEach : 0;
+    GPU_ROLLED
+    for (Index at = thread_index(); at < vectors; at += block_threads()) {
+      const Vec<T, kEach> x = load_vec<kEach>(from + at * kEach);
+      Vec<T, kEach> y;
+      GPU_UNROLLED
+      for (int k = 0; k < kEach; ++k) y.set(k, slope(widen(x.get(k)), at * kEach + k));
+      store_vec(to + at * kEach, y);
+    }
+    GPU_ROLLED
+    for (Index i = vectors * kEach + thread_index(); i < n; i += block_threads()) {
+      to[i] = slope(widen(from[i * a.step]), i);
+    }
+  }
 }
 
 // The input, the gradient of the result, a weight or null, and the gradient of the input; what each
@@ -154,6 +210,9 @@ GPU_KERNEL void softmax_grad_f8e4m3(const Float8* y, const Float8* g, Float8* ou
                                     Index n, unsigned logarithm, unsigned by_block) {
   softmax_grad(y, g, out, rows, n, logarithm, by_block);
 }
+GPU_KERNEL void cross_entropy_grad_f8e4m3(CrossEntropyGrad<Float8> arguments) {
+  cross_entropy_grad(arguments);
+}
 GPU_KERNEL void norm_grad_f8e4m3(NormGrad<Float8> arguments, unsigned by_block) {
   norm_grad(arguments, by_block);
 }
@@ -164,6 +223,9 @@ GPU_KERNEL void norm_weight_grad_f8e4m3(NormWeightGrad<Float8> arguments) {
 GPU_KERNEL void softmax_grad_f16(const Half* y, const Half* g, Half* out, Index rows, Index n,
                                  unsigned logarithm, unsigned by_block) {
   softmax_grad(y, g, out, rows, n, logarithm, by_block);
+}
+GPU_KERNEL void cross_entropy_grad_f16(CrossEntropyGrad<Half> arguments) {
+  cross_entropy_grad(arguments);
 }
 GPU_KERNEL void norm_grad_f16(NormGrad<Half> arguments, unsigned by_block) {
   norm_grad(arguments, by_block);
@@ -176,6 +238,9 @@ GPU_KERNEL void softmax_grad_bf16(const BFloat16* y, const BFloat16* g, BFloat16
                                   Index n, unsigned logarithm, unsigned by_block) {
   softmax_grad(y, g, out, rows, n, logarithm, by_block);
 }
+GPU_KERNEL void cross_entropy_grad_bf16(CrossEntropyGrad<BFloat16> arguments) {
+  cross_entropy_grad(arguments);
+}
 GPU_KERNEL void norm_grad_bf16(NormGrad<BFloat16> arguments, unsigned by_block) {
   norm_grad(arguments, by_block);
 }
@@ -187,6 +252,9 @@ GPU_KERNEL void softmax_grad_f32(const float* y, const float* g, float* out, Ind
                                  unsigned logarithm, unsigned by_block) {
   softmax_grad(y, g, out, rows, n, logarithm, by_block);
 }
+GPU_KERNEL void cross_entropy_grad_f32(CrossEntropyGrad<float> arguments) {
+  cross_entropy_grad(arguments);
+}
 GPU_KERNEL void norm_grad_f32(NormGrad<float> arguments, unsigned by_block) {
   norm_grad(arguments, by_block);
 }
@@ -197,6 +265,9 @@ GPU_KERNEL void norm_weight_grad_f32(NormWeightGrad<float> arguments) {
 GPU_KERNEL void softmax_grad_f64(const double* y, const double* g, double* out, Index rows, Index n,
                                  unsigned logarithm, unsigned by_block) {
   softmax_grad(y, g, out, rows, n, logarithm, by_block);
+}
+GPU_KERNEL void cross_entropy_grad_f64(CrossEntropyGrad<double> arguments) {
+  cross_entropy_grad(arguments);
 }
 GPU_KERNEL void norm_grad_f64(NormGrad<double> arguments, unsigned by_block) {
   norm_grad(arguments, by_block);

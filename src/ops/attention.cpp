@@ -1,12 +1,15 @@
-#include "tl/ops/attention.h"
+#include "ops/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/check.h"
 #include "ops/cpu/attention.h"
+#include "ops/cpu/attention_grad.h"
 #include "ops/gpu/attention.h"
 #include "ops/recorded.h"
 #include "ops/rows.h"
+#include "tl/kernels/attention_grad.h"
 #include "tl/ops/copy.h"
 
 namespace tl {
@@ -64,19 +67,36 @@ double scale_of(const Tensor& q, const AttentionOptions& options) {
   return options.scale.value_or(1 / std::sqrt(static_cast<double>(depth)));
 }
 
-}  // namespace
+// The options as both devices take them; lives as long as they are used.
+class Arguments {
+ public:
+  Arguments(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options)
+      : mask_(options.mask.has_value() ? options.mask->broadcast_as({q.shape()[0], q.shape()[1],
+                                                                     q.shape()[2], k.shape()[2]})
+                                       : Tensor()),
+        slopes_(options.slopes.has_value() ? contiguous(*options.slopes) : Tensor()),
+        all_{.q = &q,
+             .k = &k,
+             .v = &v,
+             .mask = options.mask.has_value() ? &mask_ : nullptr,
+             .slopes = options.slopes.has_value() ? &slopes_ : nullptr,
+             .scale = scale_of(q, options),
+             .softcap = options.softcap,
+             .window = options.window.value_or(-1),
+             .causal = options.causal} {}
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
 
-Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
-                                    const AttentionOptions& options) {
-  const Tensor added = options.mask.value_or(Tensor()), tilted = options.slopes.value_or(Tensor());
-  if (has_history(q, k, v, added, tilted)) {
-    Tensor out =
-        ops::without_history([&] { return scaled_dot_product_attention(q, k, v, options); });
-    add_history(out, kOp, {q, k, v, added, tilted},
-                {scale_of(q, options), options.softcap, options.window.value_or(-1), options.causal,
-                 options.mask.has_value(), options.slopes.has_value()});
-    return out;
-  }
+  ops::AttentionArguments& get() { return all_; }
+
+ private:
+  Tensor mask_, slopes_;
+  ops::AttentionArguments all_;
+};
+
+// `logs` may be null.
+Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+              Tensor* logs) {
   check_shapes(q, k, v, options);
   if (options.softcap < 0 || !std::isfinite(options.softcap)) {
     throw Error(ErrorKind::BadArgument, kOp, "softcap is 0 or positive, not ", options.softcap);
@@ -91,24 +111,34 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
     return Tensor::zeros(shape, q.dtype(), q.device());
   }
   Tensor out = Tensor::uninitialized(shape, q.dtype(), q.device());
-  const Tensor mask = options.mask.has_value()
-                          ? options.mask->broadcast_as({shape[0], shape[1], shape[2], k.shape()[2]})
-                          : Tensor();
-  const Tensor slopes = options.slopes.has_value() ? contiguous(*options.slopes) : Tensor();
-  const ops::AttentionArguments arguments{.q = &q,
-                                          .k = &k,
-                                          .v = &v,
-                                          .mask = options.mask.has_value() ? &mask : nullptr,
-                                          .slopes = options.slopes.has_value() ? &slopes : nullptr,
-                                          .scale = scale_of(q, options),
-                                          .softcap = options.softcap,
-                                          .window = options.window.value_or(-1),
-                                          .causal = options.causal};
-  if (q.location().is_cpu()) {
-    cpu::attention(arguments, out);
-  } else {
-    gpu::attention(arguments, out);
+  Arguments arguments(q, k, v, options);
+  if (logs != nullptr) {
+    const DType wide = q.dtype() == DType::F64 ? DType::F64 : DType::F32;
+    *logs = Tensor::uninitialized({shape[0], shape[1], shape[2]}, wide, q.device());
+    arguments.get().logs = logs;
   }
+  if (q.location().is_cpu()) {
+    cpu::attention(arguments.get(), out);
+  } else {
+    gpu::attention(arguments.get(), out);
+  }
+  return out;
+}
+
+}  // namespace
+
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options) {
+  const Tensor added = options.mask.value_or(Tensor()), tilted = options.slopes.value_or(Tensor());
+  if (!has_history(q, k, v, added, tilted)) return attend(q, k, v, options, nullptr);
+  // The kernels give no gradients of masks and slopes.
+  const bool has_kernel = !has_history(added, tilted) && ops::has_attention_gradient(q, v);
+  Tensor logs;
+  Tensor out =
+      ops::without_history([&] { return attend(q, k, v, options, has_kernel ? &logs : nullptr); });
+  add_history(out, has_kernel ? kOp : "attention_and_masks", {q, k, v, added, tilted, logs},
+              {scale_of(q, options), options.softcap, options.window.value_or(-1), options.causal,
+               options.mask.has_value(), options.slopes.has_value()});
   return out;
 }
 
@@ -126,6 +156,32 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
 }
 
 namespace ops {
+
+bool has_attention_gradient(const Tensor& q, const Tensor& v) {
+  if (q.rank() != 4 || v.rank() != 4) return false;  // which is an error, and not said here
+  const std::int64_t depth = q.dim(-1), value_depth = v.dim(-1);
+  if (depth == 0 || value_depth == 0) return false;
+  if (q.location().is_cpu()) return true;
+  return has_attention_grad(q.dtype()) && std::max(depth, value_depth) <= gpu::kMostGradientDepth;
+}
+
+AttentionGradients attention_gradients(const Tensor& q, const Tensor& k, const Tensor& v,
+                                       const AttentionOptions& options, const Tensor& out,
+                                       const Tensor& logs, const Tensor& g) {
+  const NoHistory none;
+  Arguments arguments(q, k, v, options);
+  const AttentionGradientArguments all{
+      .forward = arguments.get(), .out = &out, .logs = &logs, .g = &g};
+  AttentionGradients found{.q = Tensor::uninitialized(q.shape(), q.dtype(), q.device()),
+                           .k = Tensor::uninitialized(k.shape(), k.dtype(), k.device()),
+                           .v = Tensor::uninitialized(v.shape(), v.dtype(), v.device())};
+  if (q.location().is_cpu()) {
+    cpu::attention_gradient(all, found);
+  } else {
+    gpu::attention_gradient(all, found);
+  }
+  return found;
+}
 
 std::span<const OpRow> attention_rows() {
   static constexpr OpRow kRows[] = {

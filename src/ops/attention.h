@@ -1,6 +1,7 @@
 // What both devices are told about an attention.
 #pragma once
 
+#include "tl/ops/attention.h"
 #include "tl/tensor/tensor.h"
 
 namespace tl::ops {
@@ -16,6 +17,9 @@ struct AttentionArguments {
   double softcap = 0;
   std::int64_t window = -1;  // negative: all
   bool causal = false;
+  // (b, h, t) in f32, f64 for f64: where the logarithm of the sum of each query's exponentials
+  // goes, infinity for one that sees nothing. Null: it is not kept.
+  Tensor* logs = nullptr;
 
   std::int64_t batch() const { return q->shape()[0]; }
   std::int64_t heads() const { return q->shape()[1]; }
@@ -24,6 +28,28 @@ struct AttentionArguments {
   std::int64_t kv_heads() const { return k->shape()[1]; }
   std::int64_t keys() const { return k->shape()[2]; }
   std::int64_t value_depth() const { return v->shape()[3]; }
+};
+
+// ---- the gradient in one go, for src/grad: nothing of the size of (t, s) is ever in memory
+
+// Is there a kernel for it? Rules made of ops take what has none.
+bool has_attention_gradient(const Tensor& q, const Tensor& v);
+
+struct AttentionGradients {
+  Tensor q, k, v;
+};
+// From the gradient g of the result `out`. Without a history.
+AttentionGradients attention_gradients(const Tensor& q, const Tensor& k, const Tensor& v,
+                                       const AttentionOptions& options, const Tensor& out,
+                                       const Tensor& logs, const Tensor& g);
+
+// What both devices are told: `logs` and `out` as they were made, of g any strides, and contiguous
+// tensors for the gradients.
+struct AttentionGradientArguments {
+  AttentionArguments forward;
+  const Tensor* out = nullptr;
+  const Tensor* logs = nullptr;
+  const Tensor* g = nullptr;
 };
 
 }  // namespace tl::ops

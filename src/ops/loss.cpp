@@ -129,15 +129,18 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::string_vi
   Tensor losses = Tensor::uninitialized({n}, sums, logits.device());
   Tensor counted = Tensor::uninitialized({n}, sums, logits.device());
   if (n > 0) {
-    const ops::CrossEntropyArguments arguments{ignore_index, label_smoothing};
+    const bool keeps = has_history(logits);
+    Tensor kept = keeps ? Tensor::uninitialized({2, n}, sums, logits.device()) : Tensor();
+    const ops::CrossEntropyArguments arguments{ignore_index, label_smoothing,
+                                               keeps ? &kept : nullptr};
     const Tensor ids = contiguous(targets);
     if (logits.location().is_cpu()) {
       cpu::cross_entropy(logits, ids, losses, counted, arguments);
     } else {
       gpu::cross_entropy(logits, ids, losses, counted, arguments);
     }
-    if (has_history(logits)) {
-      add_history(losses, kOp, {logits, without_ignored(ids, ignore_index), counted},
+    if (keeps) {
+      add_history(losses, kOp, {logits, without_ignored(ids, ignore_index), counted, kept},
                   {label_smoothing});
     }
   }

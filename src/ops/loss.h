@@ -12,6 +12,9 @@ namespace tl::ops {
 struct CrossEntropyArguments {
   std::optional<std::int64_t> ignore_index;
   double smoothing = 0;
+  // (2, n) as the losses, or null: each row's largest logit, and the sum of exp(x - largest). What
+  // a row that is left out has there means nothing.
+  Tensor* kept = nullptr;
 };
 
 }  // namespace tl::ops

@@ -10,7 +10,7 @@
 namespace tl {
 namespace {
 
-enum class Form : std::uint8_t { Halves, Interleaved, Thd };  // numbers that histories hold
+using Form = ops::RopeForm;
 
 void check_shapes(std::string_view op, const Tensor& x, const Tensor& cosines, const Tensor& sines,
                   const std::optional<Tensor>& positions, std::int64_t batch, std::int64_t length) {
@@ -41,7 +41,7 @@ void check_shapes(std::string_view op, const Tensor& x, const Tensor& cosines, c
 }
 
 Tensor rotate(std::string_view op, const Tensor& x, const Tensor& cosines, const Tensor& sines,
-              const std::optional<Tensor>& positions, Form form) {
+              const std::optional<Tensor>& positions, Form form, bool back = false) {
   if (has_history(x, cosines, sines)) {
     Tensor out =
         ops::without_history([&] { return rotate(op, x, cosines, sines, positions, form); });
@@ -78,7 +78,8 @@ Tensor rotate(std::string_view op, const Tensor& x, const Tensor& cosines, const
                                      .cosines = &c,
                                      .sines = &s,
                                      .batch_rows = c.rank() == 3 ? length : 0,
-                                     .positions = positions.has_value() ? &p : nullptr};
+                                     .positions = positions.has_value() ? &p : nullptr,
+                                     .back = back};
   if (x.location().is_cpu()) {
     cpu::rope(x, out, arguments);
   } else {
@@ -105,6 +106,13 @@ Tensor rope_thd(const Tensor& x, const Tensor& cosines, const Tensor& sines,
 }
 
 namespace ops {
+
+Tensor rope_gradient(const Tensor& g, const Tensor& cosines, const Tensor& sines,
+                     const std::optional<Tensor>& positions, RopeForm form) {
+  const NoHistory none;
+  constexpr std::string_view kNames[] = {"rope", "rope_i", "rope_thd"};
+  return rotate(kNames[static_cast<std::size_t>(form)], g, cosines, sines, positions, form, true);
+}
 
 std::span<const OpRow> rope_rows() {
   static constexpr OpRow kRows[] = {

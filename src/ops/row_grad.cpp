@@ -22,6 +22,22 @@ Tensor softmax_gradient(const Tensor& y, const Tensor& g, bool logarithm) {
   return out;
 }
 
+Tensor cross_entropy_gradient(const CrossEntropyGradient& arguments) {
+  const NoHistory none;
+  const Tensor& logits = arguments.logits;
+  Tensor out = Tensor::uninitialized(logits.shape(), logits.dtype(), logits.device());
+  if (out.empty()) return out;
+  CrossEntropyGradient ready = arguments;
+  ready.ids = contiguous(arguments.ids);
+  ready.g = contiguous(arguments.g);
+  if (logits.location().is_cpu()) {
+    cpu::cross_entropy_gradient(ready, out);
+  } else {
+    gpu::cross_entropy_gradient(ready, out);
+  }
+  return out;
+}
+
 namespace {
 
 // Rows in a part: many parts keep a device busy, but each is a row more to add up in the end. The

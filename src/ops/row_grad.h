@@ -10,6 +10,17 @@ namespace tl::ops {
 // one shape, dtype and device.
 Tensor softmax_gradient(const Tensor& y, const Tensor& g, bool logarithm);
 
+// Of the losses of a cross entropy. What the op kept: logits (n, c), the class of each row, 1 or 0
+// for each row that counts or does not, and (2, n) its largest logit and the sum of exp(x -
+// largest).
+struct CrossEntropyGradient {
+  Tensor logits, ids, counted, kept;
+  Tensor g;  // (n), of the losses; as these in f32, or f64 for f64
+  double smoothing = 0;
+};
+// As the logits.
+Tensor cross_entropy_gradient(const CrossEntropyGradient& arguments);
+
 struct NormGradients {
   Tensor x;       // as x
   Tensor weight;  // (n), in what sums are kept in: f32, or f64 for f64

@@ -2,7 +2,9 @@
 #include "ops/row_grad.h"
 
 #include "grad/check.h"
+#include "tl/ops/loss.h"
 #include "tl/ops/norm.h"
+#include "tl/ops/rope.h"
 #include "tl/ops/unary.h"
 
 namespace tl {
@@ -91,6 +93,71 @@ TEST_P(RowGradient, OfSoftmaxIsThatOfOps) {
         expect_close("x", ops::softmax_gradient(y, g, logarithm), wanted, error);
       }
     }
+  }
+}
+
+TEST_P(RowGradient, OfCrossEntropyIsThatOfOps) {
+  for (const auto& [dtype, error] : kBounds) {
+    for (const std::int64_t n : kLengths) {
+      for (const double smoothing : {0.0, 0.2}) {
+        SCOPED_TRACE(std::string(name(dtype)) + " " + std::to_string(n) +
+                     (smoothing == 0 ? "" : " smooth"));
+        const std::vector<std::int64_t> targets = {n - 1, 2, -100, 0};
+        const Tensor ids = Tensor::from(targets, {4}, device());
+        const Tensor logits = made({4, n}, 1, dtype);
+        // Large enough that what is small is something in an f8, and what is large not too much.
+        const Tensor weights =
+            mul(made({4}, 2, DType::F64), std::min(300.0, static_cast<double>(n)));
+        const std::vector<Tensor> in = {follow(wide(logits))};
+        const Tensor wanted =
+            by_ops(cross_entropy(in[0], ids, "none", -100, smoothing), weights, in)[0];
+        for (const bool gaps : {false, true}) {
+          const Tensor x = follow(gaps ? strided(logits) : logits);
+          // The sum of losses is in the dtype of logits, so that theirs would be rounded to it.
+          const Tensor loss = to_dtype(cross_entropy(x, ids, "none", -100, smoothing), DType::F64);
+          const Tensor got = backward(sum_all(mul(loss, weights))).of(x);
+          EXPECT_EQ(got.dtype(), dtype);
+          expect_close("logits", got, wanted, dtype == DType::F8E4M3 ? 0.1 : 2 * error);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(RowGradient, OfCrossEntropyTakesOneMatrix) {
+  constexpr std::int64_t kRows = 64, kClasses = 512;
+  const Tensor x = follow(made({kRows, kClasses}, 1, DType::F32));
+  const Tensor ids = Tensor::from(std::vector<std::int64_t>(kRows, 7), {kRows}, device());
+  device().synchronize();
+  const std::uint64_t before = device().pool().live_bytes;
+  device().reset_peak();
+  const Tensor loss = cross_entropy(x, ids);
+  device().synchronize();
+  constexpr std::uint64_t kMatrix = kRows * kClasses * 4;
+  EXPECT_LT(device().pool().peak_bytes - before, kMatrix / 4);
+  const Tensor gradient = backward(loss).of(x);
+  device().synchronize();
+  EXPECT_LT(device().pool().peak_bytes - before, kMatrix + kMatrix / 4);
+}
+
+TEST_P(RowGradient, OfRopeIsThatOfOps) {
+  for (const auto& [dtype, error] : kBounds) {
+    SCOPED_TRACE(name(dtype));
+    const Tensor c = made({7, 3}, 1, dtype), s = made({7, 3}, 2, dtype);
+    const Tensor positions = Tensor::from(std::vector<std::int64_t>{6, 0, 3}, {3}, device());
+    const auto check = [&](const char* what, const auto& form, const Tensor& x, const Tensor& g) {
+      const std::vector<Tensor> in = {follow(x)};
+      const Tensor y = form(in[0], c, s, positions);
+      const Tensor wanted = gradients_of(sum_all(mul(y, g)), in, {.follow = true})[0];
+      const Tensor got = backward(sum_all(mul(form(in[0], c, s, positions), g))).of(in[0]);
+      EXPECT_EQ(wide(got).to_vector<double>(), wide(wanted).to_vector<double>()) << what;
+    };
+    const Tensor x = made({2, 2, 3, 8}, 3, dtype), g = made({2, 2, 3, 8}, 4, dtype);
+    const Tensor across = made({2, 3, 2, 8}, 4, dtype);
+    check("halves", rope, x, g);
+    check("interleaved", rope_i, strided(x), strided(g));
+    check("(b, t, h, d)", rope_thd, across, across);
+    check("a transposed gradient", rope, x, across.transpose(1, 2));
   }
 }
 

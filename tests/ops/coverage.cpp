@@ -51,6 +51,7 @@ constexpr Program program_of(ModuleId module) {
     case ModuleId::Decode:
     case ModuleId::Cache:
       return Program::Decoding;
+    case ModuleId::AttentionGrad:
     case ModuleId::RowGrad:
     case ModuleId::Train:
       return Program::Gradients;

@@ -36,10 +36,11 @@ enum class ModuleId : std::uint8_t {
   Sample,
   Cache,
   Train,
-  RowGrad
+  RowGrad,
+  AttentionGrad
 };
 
-inline constexpr int kModuleCount = 21;
+inline constexpr int kModuleCount = 22;
 
 // "cast": the module's source is src/kernels/cast.cu and its image cast.<architecture>.
 std::string_view name(ModuleId module);

@@ -5,7 +5,7 @@
 
 namespace tl {
 
-enum class RowGradFamily : std::uint8_t { Softmax, Norm, NormWeight };
+enum class RowGradFamily : std::uint8_t { Softmax, Norm, NormWeight, CrossEntropy };
 
 constexpr KernelId row_grad_kernel(RowGradFamily family, DType t) {
   return {ModuleId::RowGrad, static_cast<std::uint16_t>(

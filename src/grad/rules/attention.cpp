@@ -1,16 +1,21 @@
-// Attention. Inputs: q, k, v, a mask and slopes, which may be missing. Settings: scale, softcap,
-// window (-1: none), causal, and whether there are a mask and slopes.
+// Attention. Inputs: q, k, v, a mask and slopes, which may be missing, and what the kernels of its
+// gradient start from. Settings: scale, softcap, window (-1: none), causal, and whether there are a
+// mask and slopes.
 //
-// Nothing of the size of (queries, keys) is kept: the probabilities are computed again, for as many
-// queries at a time as take little memory.
+// Nothing of the size of (queries, keys) is kept: the probabilities are computed again, by kernels
+// tile by tile. Where there are none (gradients of masks and slopes, those that are differentiated
+// themselves, on a GPU f64, f8 and long heads), by ops for as many queries at a time as take little
+// memory.
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "grad/flow.h"
 #include "grad/rules.h"
 #include "grad/rules/windows.h"
+#include "ops/attention.h"
 #include "ops/row_grad.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
@@ -157,15 +162,35 @@ class AttentionFlow {
   std::optional<Tensor> dk_, dv_, dslopes_;
 };
 
-void attention_rule(Flow& flow) {
+void attention_and_masks_rule(Flow& flow) {
   if (flow.gradient().empty() || flow.shape(1)[2] == 0) return;  // nothing was added up
   AttentionFlow(flow).run();
+}
+
+// Its kernels were there when it ran.
+void attention_rule(Flow& flow) {
+  if (flow.follows() || flow.gradient().empty() || flow.shape(1)[2] == 0) {
+    return attention_and_masks_rule(flow);
+  }
+  AttentionOptions options{.causal = flow.flag(3), .scale = flow.real(0), .softcap = flow.real(1)};
+  if (flow.flag(4)) options.mask = flow.input(3);
+  if (flow.flag(5)) options.slopes = flow.input(4);
+  if (flow.integer(2) >= 0) options.window = flow.integer(2);
+  ops::AttentionGradients found =
+      ops::attention_gradients(flow.input(0), flow.input(1), flow.input(2), options, flow.result(),
+                               flow.input(5), flow.gradient());
+  if (flow.wants(0)) flow.give(0, std::move(found.q));
+  if (flow.wants(1)) flow.give(1, std::move(found.k));
+  if (flow.wants(2)) flow.give(2, std::move(found.v));
 }
 
 }  // namespace
 
 std::span<const Rule> attention_rules() {
-  static constexpr Rule kRules[] = {{"attention", attention_rule, kKeepsAll}};
+  static constexpr Rule kRules[] = {
+      {"attention", attention_rule, kKeepsAll | kKeepsResult},
+      {"attention_and_masks", attention_and_masks_rule, kKeepsAll},
+  };
   return kRules;
 }
 

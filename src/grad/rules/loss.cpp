@@ -3,6 +3,7 @@
 
 #include "grad/flow.h"
 #include "grad/rules.h"
+#include "ops/row_grad.h"
 #include "tl/ops/affine.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
@@ -16,11 +17,19 @@ namespace tl::grad {
 
 namespace {
 
-// The losses of rows from logits (n, c), targets (n) with "nothing" for rows that are left out, and
-// 1 or 0 for each row that counts or does not. A row gets softmax(row) less the share that the
-// target has of each class: all of the logits are read and written twice, and the one element per
-// row that the target names is written over.
+// The losses of rows from logits (n, c), targets (n) with "nothing" for rows that are left out, 1
+// or 0 for each row that counts or does not, and what the softmax of each row is computed with. A
+// row gets softmax(row) less the share that the target has of each class: by a kernel that reads
+// the logits and writes this, once each, or by ops where it is to be differentiated.
 void cross_entropy_rule(Flow& flow) {
+  if (!flow.follows()) {
+    return flow.give(0, ops::cross_entropy_gradient({.logits = flow.input(0),
+                                                     .ids = flow.input(1),
+                                                     .counted = flow.input(2),
+                                                     .kept = flow.input(3),
+                                                     .g = flow.gradient(),
+                                                     .smoothing = flow.real(0)}));
+  }
   const Tensor logits = flow.input(0), ids = flow.input(1).unsqueeze(1);
   const double smoothing = flow.real(0);
   const double everywhere = smoothing / static_cast<double>(logits.shape()[1]);
@@ -76,7 +85,7 @@ void binary_cross_entropy_rule(Flow& flow) {
 
 std::span<const Rule> loss_rules() {
   static constexpr Rule kRules[] = {
-      {"cross_entropy", cross_entropy_rule, keeps_input(0) | keeps_input(1) | keeps_input(2)},
+      {"cross_entropy", cross_entropy_rule, kKeepsAll},
       {"total_of_rows", total_of_rows_rule, keeps_input(1)},
       {"binary_cross_entropy", binary_cross_entropy_rule, keeps_input(0) | keeps_input(1)},
   };

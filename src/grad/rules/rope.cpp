@@ -5,6 +5,7 @@
 #include "grad/flow.h"
 #include "grad/rules.h"
 #include "grad/rules/windows.h"
+#include "ops/rope.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/indexing.h"
@@ -15,17 +16,24 @@ namespace tl::grad {
 
 namespace {
 
-constexpr std::int64_t kHalves = 0, kInterleaved = 1, kThd = 2;
+using Form = ops::RopeForm;
+
+Form form_of(const Flow& flow) { return static_cast<Form>(flow.integer(0)); }
 
 std::optional<Tensor> positions_of(const Flow& flow) {
   return flow.flag(1) ? std::optional(flow.input(3)) : std::nullopt;
 }
 
-// A rotation is undone by the one that turns the other way.
+// A rotation is undone by the one that turns the other way: by the same kernel, unless what it
+// gives is to be differentiated.
 void rope_rule(Flow& flow) {
   if (!flow.wants(0)) return;
-  const std::int64_t form = flow.integer(0);
-  const auto turn = form == kHalves ? rope : form == kInterleaved ? rope_i : rope_thd;
+  const Form form = form_of(flow);
+  if (!flow.follows()) {
+    return flow.give(0, ops::rope_gradient(flow.gradient(), flow.input(1), flow.input(2),
+                                           positions_of(flow), form));
+  }
+  const auto turn = form == Form::Halves ? rope : form == Form::Interleaved ? rope_i : rope_thd;
   flow.give(0, turn(flow.gradient(), flow.input(1), neg(flow.input(2)), positions_of(flow)));
 }
 
@@ -33,9 +41,9 @@ struct Pairs {
   Tensor first, second;  // (b, h, t, r / 2)
 };
 
-Pairs pairs_of(const Tensor& x, std::int64_t form, std::int64_t half) {
-  const Tensor heads = widened(form == kThd ? x.transpose(1, 2) : x);
-  if (form == kInterleaved) {
+Pairs pairs_of(const Tensor& x, Form form, std::int64_t half) {
+  const Tensor heads = widened(form == Form::Thd ? x.transpose(1, 2) : x);
+  if (form == Form::Interleaved) {
     return {heads.slice(-1, 0, 2 * half, 2), heads.slice(-1, 1, 2 * half, 2)};
   }
   return {heads.narrow(-1, 0, half), heads.narrow(-1, half, half)};
@@ -58,7 +66,8 @@ void give_rows(Flow& flow, std::size_t i, const Tensor& gradient) {
 
 void rope_and_tables_rule(Flow& flow) {
   rope_rule(flow);
-  const std::int64_t form = flow.integer(0), half = flow.shape(1).back();
+  const Form form = form_of(flow);
+  const std::int64_t half = flow.shape(1).back();
   if (flow.gradient().empty() || half == 0) return;
   const Pairs x = pairs_of(flow.input(0), form, half), g = pairs_of(flow.gradient(), form, half);
   if (flow.wants(1)) give_rows(flow, 1, add(mul(g.first, x.first), mul(g.second, x.second)));

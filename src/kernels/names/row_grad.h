@@ -6,8 +6,8 @@
 
 namespace tl::kernels {
 
-inline constexpr std::array<std::string_view, 3> kRowGradFamilies = {"softmax_grad", "norm_grad",
-                                                                     "norm_weight_grad"};
+inline constexpr std::array<std::string_view, 4> kRowGradFamilies = {
+    "softmax_grad", "norm_grad", "norm_weight_grad", "cross_entropy_grad"};
 
 inline constexpr auto kRowGradNames = [] {
   std::array<KernelName, kRowGradFamilies.size() * kFloatDTypes> names;

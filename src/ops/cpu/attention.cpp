@@ -13,6 +13,7 @@
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include "hwy/foreach_target.h"
 // After foreach_target.h.
+#include "ops/cpu/attention_scores-inl.h"
 #include "ops/cpu/attention_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -30,8 +31,8 @@ class Block {
         v_(a_.v->read<T>(stream)),
         out_(out.write<T>(stream)),
         out_strides_(out.strides()),
-        slopes_(a_.slopes == nullptr ? nullptr : a_.slopes->read<T>(stream)),
-        mask_(a_.mask == nullptr ? nullptr : a_.mask->read(stream)),
+        logs_(a_.logs == nullptr ? nullptr : a_.logs->write<W>(stream)),
+        scores_(a_, stream),
         group_(a_.heads() / a_.kv_heads()),
         pitch_((a_.value_depth() + 15) / 16 * 16) {}
 
@@ -54,49 +55,6 @@ class Block {
     Memory q, k, keys, v, scores, result;  // keys: k with its dimensions exchanged
   };
 
-  std::int64_t own_key(std::int64_t i) const { return i + a_.keys() - a_.queries(); }
-  std::int64_t first_key(std::int64_t i) const {
-    return a_.window < 0 ? 0 : std::max<std::int64_t>(0, own_key(i) - a_.window);
-  }
-  std::int64_t last_key(std::int64_t i) const {
-    return a_.causal ? std::min(a_.keys(), own_key(i) + 1) : a_.keys();
-  }
-
-  // What becomes of the products of query i with keys [key, key + kTile).
-  void score(W* products, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key) const {
-    constexpr W kNever = -std::numeric_limits<W>::infinity();
-    const std::int64_t first = first_key(i), last = last_key(i);
-    const W scale = static_cast<W>(a_.scale), cap = static_cast<W>(a_.softcap);
-    for (std::int64_t j = 0; j < kTile; ++j) products[j] *= scale;
-    if (cap != W(0)) {
-      for (std::int64_t j = 0; j < kTile; ++j) products[j] = cap * std::tanh(products[j] / cap);
-    }
-    if (slopes_ != nullptr) {
-      const W slope = convert<W>(slopes_[h]);
-      for (std::int64_t j = 0; j < kTile; ++j) {
-        products[j] += slope * static_cast<W>(key + j - own_key(i));
-      }
-    }
-    if (mask_ != nullptr) {
-      const Dims& at = a_.mask->strides();
-      const std::int64_t start = b * at[0] + h * at[1] + i * at[2] + key * at[3];
-      const std::int64_t count = std::min(kTile, a_.keys() - key);
-      if (is_float(a_.mask->dtype())) {
-        const T* mask = reinterpret_cast<const T*>(mask_) + start;
-        for (std::int64_t j = 0; j < count; ++j) products[j] += convert<W>(mask[j * at[3]]);
-      } else {
-        const std::byte* mask = mask_ + start;
-        for (std::int64_t j = 0; j < count; ++j) {
-          if (mask[j * at[3]] == std::byte{0}) products[j] = kNever;
-        }
-      }
-    }
-    for (std::int64_t j = 0; j < std::min(kTile, first - key); ++j) products[j] = kNever;
-    for (std::int64_t j = std::max<std::int64_t>(0, last - key); j < kTile; ++j) {
-      products[j] = kNever;
-    }
-  }
-
   void run_one(std::int64_t block, Room& room) const {
     const std::int64_t row0 = block % row_blocks() * kRows;
     const std::int64_t kv = block / row_blocks() % a_.kv_heads();
@@ -113,8 +71,8 @@ class Block {
         widen_row(q_ + b * qs[0] + head(r) * qs[1] + query(r) * qs[2], qs[3], depth,
                   room.q.get() + r * depth);
       }
-      begin = std::min(begin, first_key(query(r)));
-      end = std::max(end, last_key(query(r)));
+      begin = std::min(begin, scores_.first_key(query(r)));
+      end = std::max(end, scores_.last_key(query(r)));
     }
     W most[kRows], sum[kRows], scale[kRows];
     std::fill_n(most, kRows, -std::numeric_limits<W>::infinity());
@@ -136,7 +94,8 @@ class Block {
                   room.scores.get());
       for (std::int64_t r = 0; r < rows; ++r) {
         W* scores = room.scores.get() + r * kTile;
-        score(scores, b, head(r), query(r), key);
+        scores_.bend(scores);
+        scores_.add(scores, b, head(r), query(r), key);
         std::fill(scores + count, scores + kTile, -std::numeric_limits<W>::infinity());
         scale[r] = weigh(scores, most[r], sum[r]);
       }
@@ -147,6 +106,10 @@ class Block {
       W* result = room.result.get() + r * pitch_;
       const W by = sum[r] == W(0) ? W(0) : W(1) / sum[r];
       for (std::int64_t c = 0; c < dv; ++c) result[c] *= by;
+      if (logs_ != nullptr) {
+        logs_[(b * a_.heads() + head(r)) * a_.queries() + query(r)] =
+            sum[r] == W(0) ? std::numeric_limits<W>::infinity() : most[r] + std::log(sum[r]);
+      }
       narrow_row(
           result, dv,
           out_ + b * out_strides_[0] + head(r) * out_strides_[1] + query(r) * out_strides_[2],
@@ -160,8 +123,8 @@ class Block {
   const T* v_;
   T* out_;
   Dims out_strides_;
-  const T* slopes_;
-  const std::byte* mask_;
+  W* logs_;  // may be null
+  Scores<T> scores_;
   std::int64_t group_;
   std::int64_t pitch_;  // elements of a row of values or results, in whole vectors
 };

@@ -45,12 +45,15 @@ std::pair<W, double> soft_sum(const W* x, std::int64_t n) {
 
 template <class T>
 void cross_entropy_of(const Tensor& logits, const std::vector<std::int64_t>& targets,
-                      Tensor& losses, Tensor& counted, double smoothing) {
+                      Tensor& losses, Tensor& counted,
+                      const ops::CrossEntropyArguments& arguments) {
   using W = Wide<T>;
   const Stream stream = losses.device().stream();
   const T* x = logits.read<T>(stream);
   W* loss = losses.write<W>(stream);
   W* count = counted.write<W>(stream);
+  W* kept = arguments.kept == nullptr ? nullptr : arguments.kept->write<W>(stream);
+  const double smoothing = arguments.smoothing;
   const ops::RowLayout rows = ops::row_layout(logits.layout(), logits.layout(), 1);
   for_rows(rows, rows.n, [&] {
     std::vector<W> room(static_cast<std::size_t>(rows.n));
@@ -67,15 +70,20 @@ void cross_entropy_of(const Tensor& logits, const std::vector<std::int64_t>& tar
         result = (1 - smoothing) * result + smoothing * (all - mean);
       }
       loss[row] = static_cast<W>(result);
+      if (kept != nullptr) {
+        kept[row] = most;
+        kept[rows.rows + row] = static_cast<W>(sum);
+      }
       count[row] = W(1);
     };
   });
 }
 
 void cross_entropy_rows(const Tensor& logits, const std::vector<std::int64_t>& targets,
-                        Tensor& losses, Tensor& counted, double smoothing) {
+                        Tensor& losses, Tensor& counted,
+                        const ops::CrossEntropyArguments& arguments) {
   visit_float("cross_entropy", logits.dtype(),
-              [&]<class T> { cross_entropy_of<T>(logits, targets, losses, counted, smoothing); });
+              [&]<class T> { cross_entropy_of<T>(logits, targets, losses, counted, arguments); });
 }
 
 }  // namespace tl::cpu::HWY_NAMESPACE
@@ -99,7 +107,7 @@ void cross_entropy(const Tensor& logits, const Tensor& targets, Tensor& losses, 
                                 : checked_index("cross_entropy", ids, i, logits.shape()[1]));
     }
   });
-  HWY_DYNAMIC_DISPATCH(cross_entropy_rows)(logits, classes, losses, counted, arguments.smoothing);
+  HWY_DYNAMIC_DISPATCH(cross_entropy_rows)(logits, classes, losses, counted, arguments);
 }
 
 void total(const Tensor& losses, const Tensor& counted, Tensor& out, bool mean) {

@@ -69,7 +69,8 @@ void rope(const Tensor& in, Tensor& out, const ops::RopeArguments& arguments) {
         for (std::size_t i = 0; i < c.size(); ++i) {
           const std::int64_t at = entry * half + static_cast<std::int64_t>(i);
           c[i] = entry == kNothing ? W(0) : convert<W>(cosines[at]);
-          s[i] = entry == kNothing ? W(0) : convert<W>(sines[at]);
+          const W sine = entry == kNothing ? W(0) : convert<W>(sines[at]);
+          s[i] = arguments.back ? -sine : sine;
         }
         rotate(x + from, walk.in_step, y + to, walk.out_step, d, arguments.rotated,
                arguments.interleaved, c.data(), s.data());

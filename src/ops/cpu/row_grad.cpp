@@ -1,8 +1,10 @@
 #include "ops/cpu/row_grad.h"
 
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
+#include "ops/cpu/index.h"
 #include "tl/base/thread_pool.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -95,6 +97,56 @@ void softmax_gradient_rows(const Tensor& y, const Tensor& g, Tensor& out, bool l
           softmax_row_gradient(values, gradient, result.data(), n, logarithm);
           narrow_row(result.data(), n, to + row * n, 1);
         }
+      }
+    });
+  });
+}
+
+// to = (exp(x - most) scale - share) g
+template <class W>
+void cross_entropy_row_gradient(const W* x, W* to, std::int64_t n, W most, W scale, W share, W g) {
+  const hn::ScalableTag<W> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, most), by = hn::Set(d, scale);
+  const auto off = hn::Set(d, share), with = hn::Set(d, g);
+  for (std::int64_t i = 0; i < n; i += lanes) {
+    const auto e = exp(d, hn::Sub(load_some(d, x + i, n - i, most), shift));
+    store_some(d, hn::Mul(hn::MulSub(e, by, off), with), to + i, n - i);
+  }
+}
+
+void cross_entropy_gradient_rows(const ops::CrossEntropyGradient& arguments,
+                                 const std::vector<std::int64_t>& targets, Tensor& out) {
+  const Stream stream = out.device().stream();
+  const std::int64_t rows = out.dim(0), n = out.dim(1);
+  const std::int64_t row_step = arguments.logits.strides()[0], step = arguments.logits.strides()[1];
+  const double smoothing = arguments.smoothing;
+  visit_float("cross_entropy", out.dtype(), [&]<class T> {
+    using W = Wide<T>;
+    const T* x = arguments.logits.read<T>(stream);
+    const W *g = arguments.g.read<W>(stream), *kept = arguments.kept.read<W>(stream);
+    T* to = out.write<T>(stream);
+    const auto share = static_cast<W>(smoothing / static_cast<double>(n));
+    in_parallel(rows, n, [&](std::int64_t first, std::int64_t last) {
+      std::vector<W> room(static_cast<std::size_t>(n));
+      for (std::int64_t row = first; row < last; ++row) {
+        const std::int64_t target = targets[static_cast<std::size_t>(row)];
+        if (target < 0) {
+          std::fill_n(to + row * n, n, convert<T>(W(0)));
+          continue;
+        }
+        const W most = kept[row], scale = W(1) / kept[rows + row];
+        W* result = room.data();
+        const W* from = room.data();
+        if constexpr (std::is_same_v<T, W>) {
+          result = to + row * n;
+          if (step == 1) from = x + row * row_step;
+        }
+        if (from == room.data()) widen_row(x + row * row_step, step, n, room.data());
+        const W at_target = std::exp(from[target] - most) * scale - share;
+        cross_entropy_row_gradient(from, result, n, most, scale, share, g[row]);
+        result[target] = (at_target - static_cast<W>(1 - smoothing)) * g[row];
+        if constexpr (!std::is_same_v<T, W>) narrow_row(result, n, to + row * n, 1);
       }
     });
   });
@@ -218,11 +270,27 @@ HWY_AFTER_NAMESPACE();
 namespace tl::cpu {
 
 HWY_EXPORT(softmax_gradient_rows);
+HWY_EXPORT(cross_entropy_gradient_rows);
 HWY_EXPORT(norm_gradient_rows);
 HWY_EXPORT(norm_weight_gradient_rows);
 
 void softmax_gradient(const Tensor& y, const Tensor& g, Tensor& out, bool logarithm) {
   HWY_DYNAMIC_DISPATCH(softmax_gradient_rows)(y, g, out, logarithm);
+}
+
+void cross_entropy_gradient(const ops::CrossEntropyGradient& arguments, Tensor& out) {
+  const Stream stream = out.device().stream();
+  std::vector<std::int64_t> targets(static_cast<std::size_t>(out.dim(0)), kNothing);
+  visit_float("cross_entropy", arguments.counted.dtype(), [&]<class W> {
+    const W* counted = arguments.counted.read<W>(stream);
+    visit_index(arguments.ids.dtype(), [&]<class Id> {
+      const Id* ids = arguments.ids.read<Id>(stream);
+      for (std::size_t i = 0; i < targets.size(); ++i) {
+        if (convert<double>(counted[i]) != 0) targets[i] = static_cast<std::int64_t>(ids[i]);
+      }
+    });
+  });
+  HWY_DYNAMIC_DISPATCH(cross_entropy_gradient_rows)(arguments, targets, out);
 }
 
 void norm_gradient(const ops::NormGradientArguments& arguments, Tensor& out, Tensor& means,

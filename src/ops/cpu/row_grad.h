@@ -6,6 +6,8 @@
 namespace tl::cpu {
 
 void softmax_gradient(const Tensor& y, const Tensor& g, Tensor& out, bool logarithm);
+// The logits may have gaps.
+void cross_entropy_gradient(const ops::CrossEntropyGradient& arguments, Tensor& out);
 // Also gives what each row is shifted and scaled by, in the dtype that sums are kept in.
 void norm_gradient(const ops::NormGradientArguments& arguments, Tensor& out, Tensor& means,
                    Tensor& scales);

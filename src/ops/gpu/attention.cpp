@@ -5,12 +5,13 @@
 
 #include "ops/gpu/launcher.h"
 #include "tl/kernels/attention.h"
+#include "tl/kernels/attention_grad.h"
 
 namespace tl::gpu {
 
 namespace {
 
-// As in attention.cu.
+// As in attention_scores.h, attention.cu and attention_grad.cu.
 enum class MaskKind : std::uint32_t { None, Byte, Float };
 struct Attention {
   Index batch, heads, kv_heads, group;
@@ -23,6 +24,12 @@ struct Attention {
   Index window;
   MaskKind mask_kind;
   std::uint32_t causal;
+  std::byte* logs;
+};
+struct AttentionGrad {
+  Attention a;
+  Index g[4];
+  std::byte* deltas;
 };
 struct Split {
   Index splits;
@@ -99,10 +106,12 @@ void attention(const ops::AttentionArguments& arguments, Tensor& out) {
   const std::byte* q = arguments.q->read(stream);
   const std::byte* k = arguments.k->read(stream);
   const std::byte* v = arguments.v->read(stream);
-  const Attention a = describe(arguments, out, stream);
+  Attention a = describe(arguments, out, stream);
   std::byte* to = out.write(stream);
 
-  if (a.queries > kFewQueries && dtype != DType::F64) {
+  // Only the kernels for many queries keep logarithms.
+  if (arguments.logs != nullptr) a.logs = arguments.logs->write(stream);
+  if ((a.queries > kFewQueries || a.logs != nullptr) && dtype != DType::F64) {
     const bool small = a.value_depth <= 64;
     const std::int64_t blocks = divide_up(a.queries, kTileQueries) * a.batch * a.heads *
                                 divide_up(a.value_depth, small ? 64 : 128);
@@ -130,6 +139,48 @@ void attention(const ops::AttentionArguments& arguments, Tensor& out) {
   run(device, kernel, shape, q, k, v, to, a, split, room);
   run(device, attention_kernel(AttentionFamily::Merge, dtype), elementwise_shape(out.count(), 1),
       to, a, split, room);
+}
+
+namespace {
+
+// Columns of a block: as many as the longer of keys and values has elements, or a few more.
+int width_of(const Attention& a) {
+  const std::int64_t most = std::max(a.depth, a.value_depth);
+  return most <= 32 ? 0 : most <= 64 ? 1 : 2;
+}
+AttentionGradFamily family_of(AttentionGradFamily narrowest, int width) {
+  return static_cast<AttentionGradFamily>(static_cast<int>(narrowest) + width);
+}
+
+}  // namespace
+
+void attention_gradient(const ops::AttentionGradientArguments& arguments,
+                        ops::AttentionGradients& found) {
+  const Device device = found.q.device();
+  const Stream& stream = device.stream();
+  const DType dtype = found.q.dtype();
+  const std::byte* q = arguments.forward.q->read(stream);
+  const std::byte* k = arguments.forward.k->read(stream);
+  const std::byte* v = arguments.forward.v->read(stream);
+  const std::byte* g = arguments.g->read(stream);
+  AttentionGrad all{};
+  all.a = describe(arguments.forward, *arguments.out, stream);
+  all.a.logs = const_cast<std::byte*>(arguments.logs->read(stream));  // which these only read
+  set_strides(all.g, *arguments.g);
+  Tensor deltas = Tensor::uninitialized(arguments.logs->shape(), DType::F32, device);
+  all.deltas = deltas.write(stream);
+  const int width = width_of(all.a);
+  const auto blocks = [&](std::int64_t heads, std::int64_t rows) {
+    return LaunchShape{
+        .grid = {static_cast<std::uint64_t>(divide_up(rows, kTileQueries) * all.a.batch * heads)},
+        .block = {kThreads}};
+  };
+  run(device, attention_grad_kernel(family_of(AttentionGradFamily::Queries32, width), dtype),
+      blocks(all.a.heads, all.a.queries), q, k, v, arguments.out->read(stream), g,
+      found.q.write(stream), all);
+  run(device, attention_grad_kernel(family_of(AttentionGradFamily::Keys32, width), dtype),
+      blocks(all.a.kv_heads, all.a.keys), q, k, v, g, found.k.write(stream), found.v.write(stream),
+      all);
 }
 
 }  // namespace tl::gpu

@@ -15,6 +15,7 @@ struct TargetParameters {
   std::uint32_t tag;
   Fault* fault;
   double smoothing;
+  void* kept;
 };
 
 }  // namespace
@@ -24,13 +25,15 @@ void cross_entropy(const Tensor& logits, const Tensor& targets, Tensor& losses, 
   const Device device = losses.device();
   const Stream& stream = device.stream();
   const std::byte* from = logits.read(stream);
-  const TargetParameters parameters{ids_of(targets, stream),
-                                    1,
-                                    arguments.ignore_index.value_or(0),
-                                    arguments.ignore_index.has_value() ? 1u : 0u,
-                                    fault_tag("cross_entropy"),
-                                    device.fault_word(),
-                                    arguments.smoothing};
+  const TargetParameters parameters{
+      ids_of(targets, stream),
+      1,
+      arguments.ignore_index.value_or(0),
+      arguments.ignore_index.has_value() ? 1u : 0u,
+      fault_tag("cross_entropy"),
+      device.fault_word(),
+      arguments.smoothing,
+      arguments.kept == nullptr ? nullptr : arguments.kept->write(stream)};
   std::byte* to = losses.write(stream);
   std::byte* counts = counted.write(stream);
   const std::int64_t n = logits.shape()[0], classes = logits.shape()[1];

@@ -15,6 +15,7 @@ struct RopeParameters {
   Index table_rows;
   Fault* fault;
   std::uint32_t tag;
+  std::uint32_t back;
 };
 
 }  // namespace
@@ -30,7 +31,7 @@ void rope(const Tensor& in, Tensor& out, const ops::RopeArguments& arguments) {
   const std::int64_t apart = arguments.interleaved ? 1 : half;
 
   RopeParameters parameters{apart * from[3],           apart * to[3], {}, half,
-                            arguments.cosines->dim(0), nullptr,       0};
+                            arguments.cosines->dim(0), nullptr,       0,  arguments.back ? 1u : 0u};
   Dims entry{arguments.batch_rows * half, 0, half, 1};  // of the tables
   Dims position{0, 0, 0, 0};
   if (const Tensor* positions = arguments.positions; positions != nullptr) {

@@ -20,6 +20,19 @@ struct NormGrad {
   double epsilon;
   std::uint32_t centered;
 };
+struct CrossEntropyGrad {
+  const std::byte* in;
+  std::byte* out;
+  const std::byte* g;
+  const std::byte* counted;
+  const std::byte* kept;
+  Ids ids;
+  Index rows;
+  Index n;
+  Index row_step;
+  Index step;
+  double smoothing;
+};
 struct NormWeightGrad {
   const std::byte* x;
   const std::byte* g;
@@ -50,6 +63,27 @@ void softmax_gradient(const Tensor& y, const Tensor& g, Tensor& out, bool logari
   run(device, row_grad_kernel(RowGradFamily::Softmax, y.dtype()), row_shape(device, rows, by_block),
       y.read(stream), g.read(stream), out.write(stream), rows, n, logarithm ? 1u : 0u,
       by_block ? 1u : 0u);
+}
+
+void cross_entropy_gradient(const ops::CrossEntropyGradient& arguments, Tensor& out) {
+  const Device device = out.device();
+  const Stream& stream = device.stream();
+  const Tensor& logits = arguments.logits;
+  const CrossEntropyGrad parameters{logits.read(stream),
+                                    out.write(stream),
+                                    arguments.g.read(stream),
+                                    arguments.counted.read(stream),
+                                    arguments.kept.read(stream),
+                                    ids_of(arguments.ids, stream),
+                                    logits.dim(0),
+                                    logits.dim(1),
+                                    logits.strides()[0],
+                                    logits.strides()[1],
+                                    arguments.smoothing};
+  std::uint32_t threads = 64;
+  while (threads < kThreads && threads * held(out.dtype()) < out.dim(1)) threads *= 2;
+  run(device, row_grad_kernel(RowGradFamily::CrossEntropy, out.dtype()),
+      {.grid = {blocks_for(device, out.dim(0))}, .block = {threads}}, parameters);
 }
 
 void norm_gradient(const ops::NormGradientArguments& arguments, Tensor& out, Tensor& means,
