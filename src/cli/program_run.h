@@ -18,6 +18,7 @@ struct ProgramOptions {
   std::uint64_t step_limit = 0;
   bool memory_check = false;
   bool no_files = false;
+  bool undeclared_relations = false;
   bool no_notes = false;  // nothing about facts, entities and files that were loaded
 };
 
