@@ -110,6 +110,8 @@ void add_program_options(CLI::App& command, const std::shared_ptr<ProgramOptions
                    "refuse imports and every builtin that reads or writes a file");
   command.add_flag("--no-notes", options->no_notes,
                    "without lines such as 'Adding fact: Parent' and 'Loaded model from: ...'");
+  command.add_flag("--undeclared-relations", options->undeclared_relations,
+                   "take names that nothing declares for relations in facts, rules and queries");
   command.add_flag("--memory-check", options->memory_check,
                    "report memory before and after; fail when some did not come back");
 }
@@ -147,6 +149,7 @@ int with_interpreter(const ProgramOptions& options, std::vector<std::string> arg
     settings.step_limit = options.step_limit;
     settings.allow_files = !options.no_files;
     settings.verbose = !options.no_notes;
+    settings.undeclared_relations = options.undeclared_relations;
     settings.interrupted = &interrupt_flag();
     settings.colour = ::isatty(STDERR_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
     if (is_set("TL_PERF")) settings.perf = &std::cerr;

@@ -20,6 +20,7 @@ struct ProgramOptions {
   std::uint64_t step_limit = 0;
   bool memory_check = false;
   bool no_files = false;
+  bool undeclared_relations = false;
   bool no_notes = false;        // nothing about facts, entities and files that were loaded
   std::ostream* out = nullptr;  // what it prints; null: standard output
   std::vector<Series>* losses = nullptr;  // of its learn blocks, where somebody wants them

@@ -298,6 +298,7 @@ struct BodyTerm {
 struct Query {
   Atom atom;
   std::vector<ExprPtr> where;
+  ExprPtr depth;  // infer gradient(depth: e); may be missing
   Span span;
 };
 

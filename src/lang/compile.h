@@ -19,7 +19,8 @@ struct CompiledProgram {
 };
 
 struct CompileOptions {
-  bool at_prompt = false;  // functions may be declared again; main gives its last value
+  bool at_prompt = false;             // functions may be declared again; main gives its last value
+  bool undeclared_relations = false;  // unknown names in facts, rules and queries are relations
 };
 
 // Programs that import one another come with the imported first; only the last one's blocks count.

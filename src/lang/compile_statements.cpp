@@ -33,7 +33,7 @@ void FunctionCompiler::statement(const Statement& s) {
       assign(ast::as<ast::AssignStatement>(s));
       break;
     case Statement::Kind::Expression: {
-      if (const auto* call = relation_call(*ast::as<ast::ExpressionStatement>(s).expression)) {
+      if (const auto* call = fact_call(*ast::as<ast::ExpressionStatement>(s).expression)) {
         fact(*call);
         break;
       }
@@ -331,6 +331,7 @@ void FunctionCompiler::assign_tuple(const ast::TupleExpr& target, const ast::Ass
 }
 
 void FunctionCompiler::assign_place(const ast::Expr& target, const ast::AssignStatement& s) {
+  if (logic_assign_part(target, s)) return;
   Operand root = 0;
   std::vector<const ast::Expr*> way;
   if (!place(target, root, way)) {
@@ -582,7 +583,7 @@ void FunctionCompiler::last_statement(const Statement& s) {
   const bool gives_nothing = f_.result.kind == ast::Type::Kind::Void ||
                              (f_.result.kind == ast::Type::Kind::Any && outer_ == nullptr);
   if (s.kind == Statement::Kind::Expression && gives_nothing &&
-      relation_call(*ast::as<ast::ExpressionStatement>(s).expression) != nullptr) {
+      fact_call(*ast::as<ast::ExpressionStatement>(s).expression) != nullptr) {
     statement(s);  // a fact
     emit(Op::ReturnVoid, s.span);
     return;

@@ -182,6 +182,7 @@ class FunctionCompiler {
   };
   std::optional<logic::RelationId> find_relation(const std::string& name);
   const ast::CallExpr* relation_call(const ast::Expr& e);
+  const ast::CallExpr* fact_call(const ast::Expr& e);
   bool is_program_name(const std::string& name);
   bool has_meaning(const std::string& name);
   bool has_query_name(const ast::Expr& e);
@@ -198,7 +199,9 @@ class FunctionCompiler {
   void call_logic(LogicCall call, Operand first, std::uint32_t count, const Span& span, Operand to);
   void call_logic(LogicCall call, const std::vector<Value>& values, const Span& span, Operand to);
   void site_call(LogicCall call, const ast::Expr& atom, const std::vector<const ast::Expr*>& where,
-                 bool is_query, const Span& span, Operand to);
+                 bool is_query, const Span& span, Operand to, std::optional<Operand> before = {});
+  void depth(const ast::Expr* e, const Span& span);
+  void score(const ast::CallExpr& e, Operand to);
   void fact(const ast::CallExpr& e);
   void query(const ast::Query& q, LogicCall call, std::optional<ast::InferMethod> method);
   void infer(const ast::InferStatement& s);
@@ -207,6 +210,10 @@ class FunctionCompiler {
   bool logic_argument(const Builtin& builtin, const ast::Expr& e, Operand to);
   bool logic_name(const ast::NameExpr& e, Operand to);
   bool logic_index(const ast::IndexExpr& e, Operand to);
+  void place_value(const ast::Expr& e);
+  std::string places(const std::vector<ast::IndexItem>& items);
+  void embedding_index(const ast::IndexExpr& e, const ast::NameExpr& base, bool grows, Operand to);
+  bool logic_assign_part(const ast::Expr& target, const ast::AssignStatement& s);
   bool logic_assign(const ast::NameExpr& target, const ast::AssignStatement& s);
   void declare_entities(const ast::EntityDeclaration& d);
   void declare_embedding(const ast::EmbeddingDeclaration& d);

@@ -149,7 +149,8 @@ struct Interpreter::State {
   }
 
   bool compile(const std::vector<lang::ast::Program>& programs,
-               const lang::CompileOptions& compile_options) {
+               lang::CompileOptions compile_options) {
+    compile_options.undeclared_relations = options.undeclared_relations;
     std::vector<Diagnostic> diagnostics;
     std::vector<const lang::ast::Program*> pointers;
     for (const lang::ast::Program& p : programs) pointers.push_back(&p);

@@ -4,10 +4,6 @@
 #include <ostream>
 
 #include "lang/builtins/library.h"
-#include "lang/training.h"
-#include "tl/ops/binary.h"
-#include "tl/ops/copy.h"
-#include "tl/ops/where.h"
 
 namespace tl::lang {
 
@@ -47,18 +43,21 @@ void Knowledge::register_type(const std::string& name) {
   }
 }
 
-// Before anything is added: entities that a fixed type does not have.
-void Knowledge::expect_entities(std::span<const ColumnType> columns,
-                                std::span<const logic::Id> ids) {
+// Before anything is added: an entity that a fixed type does not have, as a message.
+std::string Knowledge::unknown_entity(std::span<const ColumnType> columns,
+                                      std::span<const logic::Id> ids) const {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto* name = std::get_if<std::string>(&database_.symbols()[ids[i]]);
     const ColumnType& column = columns[i];
     if (name == nullptr || column.kind != ColumnType::Kind::Entity || column.entity.empty())
       continue;
-    if (fixed_[column.entity] && types_[column.entity].place(*name) < 0) {
-      throw RuntimeError(join("unknown entity '", *name, "': it is not one of ", column.entity));
+    const EntitySet& set = types_.at(column.entity);
+    if (fixed_.at(column.entity) && set.place(*name) < 0) {
+      return join("unknown entity '", *name, "': it is not one of ", column.entity,
+                  did_you_mean(*name, set.names()));
     }
   }
+  return {};
 }
 
 void Knowledge::add_entities(std::span<const ColumnType> columns, std::span<const logic::Id> ids) {
@@ -144,6 +143,8 @@ void Knowledge::reset() {
   fixed_.clear();
   all_ = EntitySet();
   weights_.clear();
+  vectors_.clear();
+  tables_.clear();
 }
 
 Knowledge& knowledge_of(Context& context) {
@@ -202,7 +203,8 @@ bool Knowledge::add_fact(Context& context, const LogicSite& site, std::span<cons
   return with_logic_errors([&] {
     logic::Database& db = database(context);
     const std::vector<logic::Id> ids = tuple(site, values);
-    expect_entities(db.columns(site.relation), ids);
+    const std::string unknown = unknown_entity(db.columns(site.relation), ids);
+    if (!unknown.empty()) throw RuntimeError(unknown);
     const bool is_new = db.add_fact(site.relation, ids);
     add_entities(db.columns(site.relation), ids);
     return is_new;
@@ -220,10 +222,10 @@ std::size_t Knowledge::load_facts(Context& context, logic::RelationId relation,
   return with_logic_errors([&] {
     logic::Database& db = database(context);
     const auto& columns = db.columns(relation);
-    return db.load_csv(relation, path, header, separator, [&](std::span<const logic::Id> ids) {
-      expect_entities(columns, ids);
-      add_entities(columns, ids);
-    });
+    logic::CsvOptions options{.header = header, .separator = separator};
+    options.refuse = [&](std::span<const logic::Id> ids) { return unknown_entity(columns, ids); };
+    options.on_fact = [&](std::span<const logic::Id> ids) { add_entities(columns, ids); };
+    return db.load_csv(relation, path, options);
   });
 }
 
@@ -353,128 +355,6 @@ void print_solutions(Context& context, const logic::Answers& answers) {
       out << "    " << answers.variables[c] << " = " << text(knowledge.value(answers.row(i)[c]))
           << "\n";
     }
-  }
-}
-
-// ---- tensors
-
-Shape Knowledge::shape(logic::RelationId relation) const {
-  std::vector<std::int64_t> sizes;
-  const auto& columns = program_->checked.columns(relation);
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const EntitySet* set = domain(columns[i]);
-    if (set == nullptr) {
-      throw type_error("relation '", program_->checked.name(relation), "' is no tensor: argument ",
-                       i + 1, " is ", logic::to_text(columns[i]), ", not an entity");
-    }
-    sizes.push_back(static_cast<std::int64_t>(set->size()));
-  }
-  return Shape(sizes);
-}
-
-tl::Tensor Knowledge::tensor(Context& context, logic::RelationId relation) {
-  return with_logic_errors([&] {
-    logic::Database& db = database(context);
-    return tensor_of(context, relation, db.tuples(relation));
-  });
-}
-
-tl::Tensor Knowledge::facts_tensor(Context& context, logic::RelationId relation) {
-  return tensor_of(context, relation, database(context).facts(relation));
-}
-
-namespace {
-
-// `x` in the corner of zeros of another shape: entities came to its types.
-tl::Tensor enlarged(const tl::Tensor& x, const Shape& shape) {
-  tl::Tensor out = tl::Tensor::zeros(shape, x.dtype(), x.device());
-  Layout corner = out.layout();
-  for (int d = 0; d < shape.size(); ++d) corner = corner.narrow(d, 0, x.shape()[d]);
-  assign_at(out, corner, x);
-  return out;
-}
-
-}  // namespace
-
-const Value* Knowledge::parameter(Context& context, logic::RelationId relation) {
-  if (!program_->learnable.contains(relation)) return nullptr;
-  const std::uint64_t changes = database(context).changes(relation);
-  const auto at = weights_.find(relation);
-  if (at == weights_.end()) {
-    const tl::Tensor facts = facts_tensor(context, relation);
-    const Value value = context.learning->add(context, database_.name(relation), facts);
-    return &weights_.emplace(relation, Weights{value, facts, changes}).first->second.parameter;
-  }
-  Weights& known = at->second;
-  const Shape now = shape(relation);
-  if (known.changes != changes || known.parameter.tensor().shape() != now) {
-    // A fact that came is 1 and one that went is 0; what was learned of the others stays.
-    const NoHistory none;
-    const tl::Tensor before = enlarged(known.parameter.tensor().detach(), now);
-    const tl::Tensor seen = enlarged(known.facts, now);
-    const tl::Tensor facts = to(facts_tensor(context, relation), before.device());
-    const tl::Tensor kept = where(lt(facts, seen), 0, before);
-    Learning::assign(context, known.parameter, where(gt(facts, seen), 1, kept));
-    known.facts = facts;
-    known.changes = changes;
-  }
-  return &known.parameter;
-}
-
-tl::Tensor Knowledge::weights(Context& context, logic::RelationId relation) {
-  const Value* learned = parameter(context, relation);
-  return learned != nullptr ? learned->tensor() : facts_tensor(context, relation);
-}
-
-void Knowledge::make_parameters(Context& context) {
-  for (const logic::RelationId relation : program_->learnable) parameter(context, relation);
-}
-
-tl::Tensor Knowledge::tensor_of(Context& context, logic::RelationId relation,
-                                const logic::Table& tuples) {
-  const Shape sizes = shape(relation);
-  const auto& columns = database_.columns(relation);
-  const std::int64_t count = element_count("relation", sizes);
-  if (count > kMostElements) {
-    throw type_error("relation '", database_.name(relation), "' would be a tensor of shape ", sizes,
-                     ", which is too large");
-  }
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < tuples.size(); ++i) {
-    std::int64_t at = 0;
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      const auto& name = std::get<std::string>(database_.symbols()[tuples.row(i)[c]]);
-      at = at * sizes[static_cast<int>(c)] + place(columns[c], name);
-    }
-    values[static_cast<std::size_t>(at)] = 1;
-  }
-  return tl::Tensor::from(values, sizes, context.device);
-}
-
-void Knowledge::assign(Context& context, logic::RelationId relation, const tl::Tensor& given) {
-  logic::Database& db = database(context);
-  const Shape sizes = shape(relation);
-  if (given.shape() != sizes) {
-    throw type_error("relation '", db.name(relation), "' is a tensor of shape ", sizes, ", not ",
-                     given.shape());
-  }
-  const std::vector<float> values = to_dtype(given, DType::F32).to_vector<float>();
-  const auto& columns = db.columns(relation);
-  db.clear_facts(relation);
-  std::vector<logic::Id> ids(columns.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!(values[i] > 0)) continue;
-    auto rest = static_cast<std::int64_t>(i);
-    for (std::size_t c = columns.size(); c-- > 0;) {
-      const std::int64_t size = sizes[static_cast<int>(c)];
-      const auto& names = domain(columns[c])->names();
-      ids[c] = db.symbols().text(names[static_cast<std::size_t>(rest % size)]);
-      rest /= size;
-    }
-    db.add_fact(relation, ids);
-  }
-  if (const Value* learned = parameter(context, relation)) {
-    Learning::assign(context, *learned, Value(given));
   }
 }
 

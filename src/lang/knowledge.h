@@ -11,6 +11,7 @@
 
 #include "lang/builtin.h"
 #include "lang/logic_program.h"
+#include "lang/sparse.h"
 #include "tl/logic/database.h"
 
 namespace tl::lang {
@@ -56,16 +57,32 @@ class Knowledge {
                          bool header, char separator);
 
   // ---- relations as tensors
-  Shape shape(logic::RelationId relation) const;  // throws for one that is no tensor
+  Shape shape(logic::RelationId relation) const;    // throws for one that is no tensor
+  bool is_large(logic::RelationId relation) const;  // more elements than are made dense
   tl::Tensor tensor(Context& context, logic::RelationId relation);
   tl::Tensor facts_tensor(Context& context, logic::RelationId relation);  // without what follows
-  // What stands for the facts in rules that are run as sums: the tensor of a learnable relation,
-  // which begins as the facts and is a parameter, or the facts themselves.
-  tl::Tensor weights(Context& context, logic::RelationId relation);
-  const Value* parameter(Context& context, logic::RelationId relation);  // null: not learnable
-  void make_parameters(Context& context);  // of all learnable relations
+  // What stands for the facts in rules that are run as sums without a step: what was learned, or
+  // the facts themselves. Sparse where it is large.
+  AnyTensor weights(Context& context, logic::RelationId relation);
+  // The relation as a value in an equation: what was learned, or all that follows.
+  AnyTensor value_tensor(Context& context, logic::RelationId relation);
+  // The tensor of a learnable relation, which begins as the facts; null: it is not learnable. That
+  // of a large one is a vector with the weights of its facts, in their order.
+  const Value* parameter(Context& context, logic::RelationId relation);
+  void make_parameters(Context& context);  // of all relations that are learned
   // The facts become the tuples whose elements are greater than 0.
   void assign(Context& context, logic::RelationId relation, const tl::Tensor& given);
+  // The same for one element, by places.
+  void assign_cell(Context& context, logic::RelationId relation,
+                   std::span<const std::string> entities, double value);
+
+  // ---- relations with embeddings
+  bool is_soft(logic::RelationId relation) const { return program_->embedded.contains(relation); }
+  SoftTensor soft(Context& context, logic::RelationId relation);
+  Value relation_embedding(Context& context, logic::RelationId relation);
+  // The rows of a column's entities.
+  Value entity_table(Context& context, logic::RelationId relation, std::size_t column);
+
   std::int64_t place(const logic::ColumnType& column, const std::string& entity) const;
 
   Value value(logic::Id id) const;
@@ -73,12 +90,14 @@ class Knowledge {
  private:
   class QueryMaker;
   void sync();
-  void expect_entities(std::span<const logic::ColumnType> columns, std::span<const logic::Id> ids);
+  std::string unknown_entity(std::span<const logic::ColumnType> columns,
+                             std::span<const logic::Id> ids) const;
   void add_entities(std::span<const logic::ColumnType> columns, std::span<const logic::Id> ids);
   std::vector<logic::Id> tuple(const LogicSite& site, std::span<const Value> values);
   logic::Query query(const LogicSite& site, std::span<const Value> values, bool open);
   tl::Tensor tensor_of(Context& context, logic::RelationId relation, const logic::Table& tuples);
-
+  SparseTensor sparse_of(Context& context, logic::RelationId relation, const logic::Table& tuples);
+  std::vector<std::int64_t> places_of(logic::RelationId relation, const logic::Id* tuple) const;
   std::shared_ptr<const LogicProgram> program_;
   logic::Database database_;
   std::size_t rules_ = 0;
@@ -87,10 +106,17 @@ class Knowledge {
   EntitySet all_;
   struct Weights {
     Value parameter;
-    tl::Tensor facts;           // that it has seen
-    std::uint64_t changes = 0;  // of the facts by then
+    tl::Tensor facts;               // that it has seen, by place
+    std::uint64_t changes = 0;      // of the facts by then
+    bool by_fact = false;           // of a large relation: an element for each fact
+    std::vector<logic::Id> tuples;  // those facts
   };
+  std::map<std::vector<logic::Id>, float> learned_weights(logic::RelationId relation,
+                                                          const Weights& known) const;
+  const Value* large_parameter(Context& context, logic::RelationId relation);
   std::map<logic::RelationId, Weights> weights_;
+  std::map<logic::RelationId, Value> vectors_;                    // of embedded relations
+  std::map<std::pair<std::string, std::int64_t>, Value> tables_;  // by type and dimension
 };
 
 Knowledge& knowledge_of(Context& context);

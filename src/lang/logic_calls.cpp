@@ -5,13 +5,13 @@
 #include <ostream>
 
 #include "lang/builtins/library.h"
+#include "lang/embeddings.h"
 #include "lang/knowledge.h"
 #include "lang/logic_forward.h"
+#include "lang/relation_parts.h"
 #include "lang/training.h"
 #include "tl/ops/copy.h"
-#include "tl/ops/create.h"
-#include "tl/ops/join.h"
-#include "tl/ops/random.h"
+#include "tl/ops/reduce.h"
 
 namespace tl::lang {
 
@@ -37,71 +37,26 @@ Value declare_entity(Context& context, Args& args) {
 
 // ---- embeddings
 
-const EmbeddingInfo& embedding_of(Context& context, const std::string& name) {
+const EmbeddingInfo& embedding_info(Context& context, const std::string& name) {
   return knowledge_of(context).program().embeddings.find(name)->second;
 }
 
-std::vector<std::string> rows_of(Context& context, const EmbeddingInfo& e) {
-  Knowledge& k = knowledge_of(context);
-  k.database(context);
-  if (e.grows && e.type.empty()) return k.all_entities().names();
-  if (!e.type.empty()) return k.entities(e.type)->names();
-  return e.members;
-}
-
-std::int64_t row_of(Context& context, const EmbeddingInfo& e, const std::string& name) {
-  Knowledge& k = knowledge_of(context);
-  k.database(context);
-  if (e.grows && e.type.empty()) return k.all_entities().place(name);
-  if (!e.type.empty()) return k.entities(e.type)->place(name);
-  const auto at = std::find(e.members.begin(), e.members.end(), name);
-  return at == e.members.end() ? -1 : at - e.members.begin();
-}
-
-tl::Tensor initial(Context& context, const EmbeddingInfo& e, std::int64_t rows) {
-  const Shape shape = {rows, e.dimension};
-  const double n = static_cast<double>(rows);
-  const double bound = std::sqrt(6.0 / (n + static_cast<double>(e.dimension)));
-  switch (e.init) {
-    case ast::Init::Random:
-      return rand_uniform(-0.1, 0.1, shape, DType::F32, context.device);
-    case ast::Init::Xavier:
-      return rand_uniform(-bound, bound, shape, DType::F32, context.device);
-    case ast::Init::He:
-      return rand_normal(0, std::sqrt(2.0 / n), shape, DType::F32, context.device);
-    case ast::Init::Zeros:
-      return tl::Tensor::zeros(shape, DType::F32, context.device);
-    case ast::Init::Ones:
-      break;
-  }
-  return ones(shape, DType::F32, context.device);
-}
-
 Value declare_embedding(Context& context, Args& args) {
-  const EmbeddingInfo& e = embedding_of(context, args.string(0));
-  const auto count = static_cast<std::int64_t>(rows_of(context, e).size());
+  const EmbeddingInfo& e = embedding_info(context, args.string(0));
+  const auto count = static_cast<std::int64_t>(embedding_rows(context, e).size());
   if (count == 0 && !e.type.empty()) {
     tell(context, tl::join("Warning: entity type '", e.type, "' has no entities yet"));
   }
   tell(context, tl::join("Initialized ", e.of_relations ? "relation embedding" : "embedding", " '",
                          e.name, "': ", count, e.of_relations ? " relations" : " entities", " × ",
                          e.dimension, " dimensions"));
-  return initial(context, e, std::max<std::int64_t>(count, 1));
+  return initial_embedding(context, e.init, {std::max<std::int64_t>(count, 1), e.dimension});
 }
 
 Value grow_embedding(Context& context, Args& args) {
-  const EmbeddingInfo& e = embedding_of(context, args.string(0));
-  if (!args[1].is(Kind::Tensor)) return args[1];
-  const tl::Tensor& matrix = args[1].tensor();
-  const auto wanted = static_cast<std::int64_t>(rows_of(context, e).size());
-  const std::int64_t rows = matrix.shape()[0];
-  if (wanted <= rows) return args[1];
-  const NoHistory none;
-  const tl::Tensor more = to(initial(context, e, wanted - rows), matrix.device());
-  Value grown = cat({matrix, more}, 0);
-  if (!args[1].as<TensorObject>().is_parameter) return grown;
-  Learning::assign(context, args[1], grown);
-  return args[1];
+  const EmbeddingInfo& e = embedding_info(context, args.string(0));
+  const auto wanted = static_cast<std::int64_t>(embedding_rows(context, e).size());
+  return grown_embedding(context, e.init, args[1], wanted);
 }
 
 // ---- facts and queries
@@ -176,22 +131,42 @@ void infer_forward(Context& context, const LogicSite& site, std::span<const Valu
 }
 
 // grad(R) gives the gradient of a learnable relation afterwards.
-void infer_gradient(Context& context, const LogicSite& site, std::span<const Value> values) {
+void infer_gradient(Context& context, const LogicSite& site, std::span<const Value> values,
+                    std::optional<std::int64_t> depth) {
   *context.out << "Gradient inference: Differentiable logic\n";
-  const tl::Tensor score = query_score(context, site, values);
+  const tl::Tensor score = sum_all(query_score(context, site, values, depth));
   if (!score.has_history()) {
     throw RuntimeError(tl::join("nothing that ", site.text,
                                 " depends on is learnable: declare a relation of its rules with "
-                                "'learnable'"));
+                                "'learnable' or 'embed'"));
+  }
+  if (!std::isfinite(score.item().real())) {
+    throw RuntimeError(tl::join("the score of ", site.text,
+                                " is not finite: its rules have too many derivations; follow them "
+                                "less deep, as in: infer gradient(depth: 3) ",
+                                site.text, "?"));
   }
   context.learning->differentiate(score);
   *context.out << "    Gradient computed for logic predicates\n"
                << "  ✓ Gradient propagation through logic completed\n";
 }
 
+// How often rules are applied; nothing where it is not said.
+std::optional<std::int64_t> depth_in(const Args& args, std::size_t i) {
+  if (!args.has(i)) return {};
+  if (!args[i].is(Kind::Int) || args[i].integer() < 0 || args[i].integer() > 100'000) {
+    throw invalid_operation("depth is a whole number from 0 to 100000, not ", text(args[i]));
+  }
+  return args[i].integer();
+}
+
+Value score(Context& context, Args& args) {
+  return query_score(context, site_of(context, args[1]), args.from(2), depth_in(args, 0));
+}
+
 Value infer(Context& context, Args& args) {
-  const LogicSite& site = site_of(context, args[1]);
-  const std::span<const Value> values = args.from(2);
+  const LogicSite& site = site_of(context, args[2]);
+  const std::span<const Value> values = args.from(3);
   std::ostream& out = *context.out;
   switch (static_cast<ast::InferMethod>(args[0].integer())) {
     case ast::InferMethod::Forward:
@@ -204,7 +179,7 @@ Value infer(Context& context, Args& args) {
           << "  ✓ Tensor to logic conversion completed\n";
       break;
     case ast::InferMethod::Gradient:
-      infer_gradient(context, site, values);
+      infer_gradient(context, site, values, depth_in(args, 1));
       break;
     case ast::InferMethod::Symbolic:
       out << "Symbolic inference: Symbolic reasoning\n";
@@ -272,8 +247,77 @@ logic::RelationId relation_of(Context& context, const std::string& name) {
 Value relation_tensor(Context& context, Args& args) {
   Knowledge& k = knowledge_of(context);
   const logic::RelationId relation = relation_of(context, args.string(0));
-  const Value* learned = k.parameter(context, relation);
-  return learned != nullptr ? *learned : Value(k.tensor(context, relation));
+  if (const Value* learned = k.parameter(context, relation)) return *learned;
+  if (!k.is_soft(relation)) return k.tensor(context, relation);
+  if (k.is_large(relation)) {
+    throw type_error("relation '", args.string(0), "' would be a tensor of shape ",
+                     k.shape(relation), ", which is too large; take a part, as in ", args.string(0),
+                     "[a, :], or query_score(", args.string(0), "(a, X))");
+  }
+  return k.soft(context, relation).dense();
+}
+
+// The places that stand between brackets, names of entities as they are.
+std::vector<IndexArg> index_args(const std::string& slices, std::span<const Value> from) {
+  std::vector<IndexArg> out;
+  std::size_t next = 0;
+  for (const char kind : slices) {
+    IndexArg arg;
+    arg.is_slice = kind == ':';
+    if (arg.is_slice) {
+      arg.start = from[next++];
+      arg.stop = from[next++];
+      arg.step = from[next++];
+    } else {
+      arg.index = from[next++];
+    }
+    out.push_back(std::move(arg));
+  }
+  return out;
+}
+
+Value read_part(Context& context, Args& args) {
+  const logic::RelationId relation = relation_of(context, args.string(0));
+  return relation_part(context, relation, index_args(args.string(1), args.from(2)));
+}
+
+Value assign_part(Context& context, Args& args) {
+  const logic::RelationId relation = relation_of(context, args.string(0));
+  const std::vector<IndexArg> at = index_args(args.string(1), args.from(4));
+  Value value = args[3];
+  if (args.has(2)) {
+    value = binary(context, static_cast<ast::BinaryOp>(args[2].integer()),
+                   relation_part(context, relation, at), value);
+  }
+  assign_relation_part(context, relation, at, value);
+  return {};
+}
+
+// Factors of a product in a tensor equation; a text is a relation's name.
+Value contract_factors(Context& context, Args& args) {
+  std::vector<Factor> factors;
+  std::string_view equation = args.string(0);
+  const std::size_t arrow = equation.find("->");
+  const std::string output(equation.substr(arrow + 2));
+  equation = equation.substr(0, arrow);
+  for (std::size_t i = 1; i < args.size(); ++i) {
+    const std::size_t end = std::min(equation.find(','), equation.size());
+    Factor f{std::string(equation.substr(0, end)), tl::Tensor()};
+    equation.remove_prefix(std::min(end + 1, equation.size()));
+    if (args[i].is(Kind::String)) {
+      f.value = relation_value(context, relation_of(context, args.string(i)));
+    } else {
+      f.value = args.tensor(context, i);
+    }
+    if (sizes_of(f.value).size() != f.letters.size()) {
+      throw type_error(
+          "a tensor equation has ", f.letters.size(), " indices for ",
+          args[i].is(Kind::String) ? "relation '" + args.string(i) + "' of " : "a tensor of ",
+          sizes_of(f.value).size(), " dimensions");
+    }
+    factors.push_back(std::move(f));
+  }
+  return contract(context, factors, output);
 }
 
 Value assign_relation(Context& context, Args& args) {
@@ -294,10 +338,11 @@ Value place(Context& context, Args& args) {
   const std::string& name = args.string(0);
   const auto column = static_cast<std::size_t>(args[1].integer());
   if (const auto e = k.program().embeddings.find(name); e != k.program().embeddings.end()) {
-    const std::int64_t row = row_of(context, e->second, args.string(2));
+    const std::int64_t row = embedding_row(context, e->second, args.string(2));
     if (row < 0) {
-      throw RuntimeError(tl::join("embedding '", name, "' has no row for '", args.string(2), "'",
-                                  did_you_mean(args.string(2), rows_of(context, e->second))));
+      throw RuntimeError(
+          tl::join("embedding '", name, "' has no row for '", args.string(2), "'",
+                   did_you_mean(args.string(2), embedding_rows(context, e->second))));
     }
     return row;
   }
@@ -336,14 +381,18 @@ const Builtin& logic_call(LogicCall call) {
       {"query", kSection, "(...)", "", solutions},
       {"explain", kSection, "(...)", "", explain},
       {"retract", kSection, "(...)", "", retract},
+      {"query_score", kSection, "(...)", "", score},
       {"infer", kSection, "(...)", "", infer},
       {"infer", kSection, "(...)", "", infer_note},
       {"with", kSection, "(...)", "", with_begin},
       {"with", kSection, "(...)", "", with_end},
       {"relation", kSection, "(...)", "", relation_tensor},
       {"relation", kSection, "(...)", "", assign_relation},
+      {"relation", kSection, "(...)", "", read_part},
+      {"relation", kSection, "(...)", "", assign_part},
       {"entities", kSection, "(...)", "", entities},
       {"index", kSection, "(...)", "", place},
+      {"equation", kSection, "(...)", "", contract_factors},
       {"equation", kSection, "(...)", "", align},
   };
   return rows[static_cast<std::size_t>(call)];

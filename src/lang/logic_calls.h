@@ -16,14 +16,18 @@ enum class LogicCall : std::uint8_t {
   Solutions,         // (site, values...): a list of maps
   Explain,           // (site, values...): a text
   Retract,           // (site, values...): was it there?
-  Infer,             // (method, site, values...)
+  Score,             // (depth, site, values...): a tensor
+  Infer,             // (method, depth, site, values...)
   InferNote,         // (text): lines around inference
   WithBegin,         // (type): what WithEnd is given
   WithEnd,           // (type, that)
   RelationTensor,    // (relation)
   AssignRelation,    // (relation, tensor)
+  RelationPart,      // (relation, which are slices, indices...): R[a, :]
+  AssignPart,        // (relation, which are slices, operator, value, indices...): R[a, b] = x
   Entities,          // (type): a list
   Place,             // (relation or embedding, column, entity or number): a number
+  Contract,          // (indices of the factors and the result, factors or names of relations...)
   Align,             // (tensor, indices, all indices): with dimensions of size 1 for those missing
 };
 

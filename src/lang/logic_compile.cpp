@@ -50,7 +50,7 @@ class RuleReader {
   logic::Rule read() {
     logic::Rule rule;
     rule.text = c_.world.sources.text(d_.span);
-    rule.relation = relation(d_.head->name);
+    rule.relation = relation(d_.head->name, d_.head->arguments.size());
     const auto& columns = program_.checked.columns(rule.relation);
     check_count(d_.head->name, columns.size(), d_.head->arguments.size(), d_.head->span);
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -67,9 +67,10 @@ class RuleReader {
     throw Reported();
   }
 
-  logic::RelationId relation(const ast::Name& name) {
+  logic::RelationId relation(const ast::Name& name, std::size_t arguments) {
     const auto found = program_.relations.find(name.text);
     if (found != program_.relations.end()) return found->second;
+    if (const auto made = declare_undeclared(c_, name.text, arguments)) return *made;
     fail(name.span, join("unknown relation: ", name.text),
          suggestion(name.text, relation_names(program_)));
   }
@@ -130,7 +131,7 @@ class RuleReader {
     switch (term.kind) {
       case ast::BodyTerm::Kind::Atom:
         out.kind = term.negated ? Literal::Kind::Negated : Literal::Kind::Atom;
-        out.relation = relation(term.atom.name);
+        out.relation = relation(term.atom.name, term.atom.arguments.size());
         check_count(term.atom.name, program_.checked.columns(out.relation).size(),
                     term.atom.arguments.size(), term.atom.span);
         for (std::size_t i = 0; i < term.atom.arguments.size(); ++i) {
@@ -289,16 +290,60 @@ class LogicDeclarations {
       const bool has_tensor = std::all_of(columns.begin(), columns.end(), [](const ColumnType& c) {
         return c.kind == ColumnType::Kind::Entity;
       });
-      if (d.learnable && (!has_tensor || columns.empty())) {
-        c_.error(d.name.span, join("relation '", name, "' cannot be learnable: its tensor needs ",
-                                   "arguments that are entities"));
+      if ((d.learnable || d.embed) && (!has_tensor || columns.empty())) {
+        c_.error(d.name.span, join("relation '", name, "' cannot ",
+                                   d.embed ? "have an embedding" : "be learnable",
+                                   ": its tensor needs arguments that are entities"));
       }
       const logic::RelationId id = program_.checked.declare(name, std::move(columns));
       program_.relations[name] = id;
-      if (d.learnable) program_.learnable.insert(id);
+      // With an embedding it is this that is learned.
+      if (d.learnable && !d.embed) program_.learnable.insert(id);
+      if (d.embed && has_tensor) embed(id, *d.embed, d.params.size());
       program_.parameters.push_back(std::move(names));
     } catch (const Error& e) {
       c_.error(d.name.span, e.what());
+    }
+  }
+
+  void embed(logic::RelationId id, const ast::Type& type, std::size_t arguments) {
+    const TypeInfo info = c_.type(type);
+    RelationEmbedding out;
+    out.dtype = info.dtype;
+    out.frozen = type.frozen;
+    if (!is_float(info.dtype)) {
+      c_.error(type.span, join("an embedding has floats, not ", tl::name(info.dtype)));
+    }
+    for (const TypeInfo::Dim& dim : info.dims) {
+      if (dim.size <= 0) {
+        c_.error(type.span, "the sizes of an embedding are numbers from 1 on");
+        return;
+      }
+      out.sizes.push_back(dim.size);
+    }
+    if (out.sizes.size() != 1 && out.sizes.size() != arguments) {
+      c_.error(type.span,
+               join("the embedding of a relation with ", arguments,
+                    " arguments has one dimension or ", arguments, ", not ", out.sizes.size()));
+      return;
+    }
+    out.tables.resize(arguments);
+    program_.embedded[id] = std::move(out);
+  }
+
+  // Embeddings of entities that are declared are those that relations use, the first that fits.
+  void choose_tables(const ast::EmbeddingDeclaration& d) {
+    using Over = ast::EmbeddingDeclaration::Over;
+    if (d.of_relations || (d.over != Over::Type && d.over != Over::Auto)) return;
+    const std::string type = d.over == Over::Type ? d.type.text : std::string();
+    for (auto& [relation, embedding] : program_.embedded) {
+      const auto& columns = program_.checked.columns(relation);
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (embedding.tables[i].empty() && columns[i].entity == type &&
+            embedding.dimension(i) == d.dimension) {
+          embedding.tables[i] = d.name.text;
+        }
+      }
     }
   }
 
@@ -363,6 +408,7 @@ class LogicDeclarations {
       }
     }
     program_.embeddings[info.name] = std::move(info);
+    choose_tables(d);
   }
 
   void rule(const ast::RuleDeclaration& d) {
@@ -451,6 +497,23 @@ std::optional<Expression::Op> logic_operation(ast::BinaryOp op) {
     default:
       return std::nullopt;
   }
+}
+
+std::optional<logic::RelationId> declare_undeclared(Compilation& c, const std::string& name,
+                                                    std::size_t arguments) {
+  World& world = c.world;
+  if (!c.options.undeclared_relations || world.functions.contains(name) ||
+      world.structs.contains(name) || BuiltinTable::instance().find(name) != nullptr) {
+    return {};
+  }
+  LogicProgram& program = *world.logic;
+  std::vector<std::string> names;  // that no name of a program is
+  for (std::size_t i = 0; i < arguments; ++i) names.push_back(std::to_string(i + 1));
+  const logic::RelationId id =
+      program.checked.declare(name, std::vector<ColumnType>(arguments, ColumnType()));
+  program.relations[name] = id;
+  program.parameters.push_back(std::move(names));
+  return id;
 }
 
 std::vector<std::string_view> relation_names(const LogicProgram& program) {

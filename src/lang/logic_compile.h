@@ -8,6 +8,11 @@
 
 namespace tl::lang {
 
+// A name that nothing declares, as a relation of so many arguments of any kind; nothing when that
+// is not asked for, or when the name is a function's.
+std::optional<logic::RelationId> declare_undeclared(Compilation& c, const std::string& name,
+                                                    std::size_t arguments);
+
 // All of them in the programs; what is wrong is reported with its place.
 void declare_logic(Compilation& compilation, std::span<const ast::Program* const> programs);
 

@@ -183,6 +183,7 @@ class EquationCompiler {
   struct Factor {
     Operand at = 0;
     std::string dims;
+    bool is_relation = false;  // then `at` is its name: a large one is not made dense
   };
 
   Indexed product(const std::vector<const Expr*>& factors, const std::string& kept,
@@ -221,7 +222,9 @@ class EquationCompiler {
 
   Operand contraction(const std::vector<Factor>& tensors, const std::string& left,
                       const Span& span) {
-    if (tensors.size() == 1 && tensors[0].dims == left) return tensors[0].at;
+    const bool has_relation =
+        std::any_of(tensors.begin(), tensors.end(), [](const Factor& t) { return t.is_relation; });
+    if (tensors.size() == 1 && tensors[0].dims == left && !has_relation) return tensors[0].at;
     const Operand out = f_.temporary();
     const Operand first = f_.temporary();
     std::string equation;
@@ -230,6 +233,11 @@ class EquationCompiler {
       f_.emit(Op::Move, span, f_.temporary(), t.at);
     }
     f_.emit(Op::Move, span, first, f_.text_constant(equation + "->" + left));
+    if (has_relation) {
+      const auto count = static_cast<std::uint32_t>(tensors.size() + 1);
+      f_.call_logic(LogicCall::Contract, first, count, span, out);
+      return out;
+    }
     CallSite site;
     site.builtin = BuiltinTable::instance().find("einsum");
     site.count = static_cast<std::uint32_t>(tensors.size() + 1);
@@ -249,10 +257,20 @@ class EquationCompiler {
         is_plain = false;
       }
     }
+    const ast::NameExpr* base = as_name(*e.base);
+    const bool of_relation =
+        base != nullptr && !f_.is_program_name(base->name) && f_.find_relation(base->name);
+    if (is_plain && of_relation) {
+      out.at = f_.temporary();
+      out.is_relation = true;
+      f_.emit(Op::Move, e.span, out.at, f_.text_constant(base->name));
+      return out;
+    }
     if (is_plain) {
       out.at = f_.own(*e.base);
       return out;
     }
+    if (of_relation) return relation_part(e, *base, std::move(out));
     out.at = f_.temporary();
     const Operand first = f_.own(*e.base);
     IndexShape shape;
@@ -268,6 +286,29 @@ class EquationCompiler {
     }
     f_.f_.indices.push_back(std::move(shape));
     f_.put({Op::Index, 0, out.at, first, static_cast<Operand>(f_.f_.indices.size() - 1)}, e.span);
+    return out;
+  }
+
+  // Edge[ada, y]: the rest of a relation where some places are fixed.
+  Factor relation_part(const ast::IndexExpr& e, const ast::NameExpr& base, Factor out) {
+    out.at = f_.temporary();
+    const std::uint32_t before = f_.mark();
+    const Operand first = f_.temporary();
+    const Operand slices = f_.temporary();
+    std::string kinds;
+    for (const ast::IndexItem& item : e.items) {
+      if (item.is_slice) f_.bad(item.span, "a slice cannot stand in a tensor equation");
+      kinds += is_index(item) ? ':' : 'i';
+      if (is_index(item)) {
+        for (int part = 0; part < 3; ++part) f_.emit(Op::Missing, item.span, f_.temporary());
+      } else if (!item.is_slice) {
+        f_.place_value(*item.index);
+      }
+    }
+    f_.emit(Op::Move, e.span, first, f_.text_constant(base.name));
+    f_.emit(Op::Move, e.span, slices, f_.text_constant(kinds));
+    f_.call_logic(LogicCall::RelationPart, first, f_.top_ - before, e.span, out.at);
+    f_.reset(before);
     return out;
   }
 

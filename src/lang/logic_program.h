@@ -12,6 +12,7 @@
 
 #include "lang/ast.h"
 #include "lang/source.h"
+#include "tl/base/dtype.h"
 #include "tl/logic/database.h"
 
 namespace tl::lang {
@@ -58,6 +59,20 @@ struct EmbeddingInfo {
   ast::Init init = ast::Init::Random;
 };
 
+// relation R(x: T, y: T) embed float16[64]: a vector, or a dimension for each argument.
+struct RelationEmbedding {
+  DType dtype = DType::F32;
+  std::vector<std::int64_t> sizes;
+  bool frozen = false;
+  // By argument, the declared embedding that has the rows of its entities; empty: none has, and
+  // relations of one dimension share a table for the type.
+  std::vector<std::string> tables;
+
+  std::int64_t dimension(std::size_t argument) const {
+    return sizes.size() == 1 ? sizes[0] : sizes[argument];
+  }
+};
+
 struct LogicProgram {
   logic::Database checked;  // with the relations and rules; it has no facts
   std::map<std::string, EntityType, std::less<>> entity_types;
@@ -65,6 +80,7 @@ struct LogicProgram {
   std::map<std::string, logic::RelationId, std::less<>> relations;
   std::vector<std::vector<std::string>> parameters;  // names, by relation
   std::set<logic::RelationId> learnable;             // relations whose tensors training may change
+  std::map<logic::RelationId, RelationEmbedding> embedded;  // relations that have an embedding
   std::vector<LogicSite> sites;
   std::map<std::string, EmbeddingInfo, std::less<>> embeddings;
 

@@ -46,6 +46,16 @@ const ast::CallExpr* FunctionCompiler::relation_call(const Expr& e) {
   return name != nullptr && find_relation(name->name) ? &call : nullptr;
 }
 
+// A fact of a relation that nothing declares becomes one where that is asked for.
+const ast::CallExpr* FunctionCompiler::fact_call(const Expr& e) {
+  if (const ast::CallExpr* call = relation_call(e)) return call;
+  if (e.kind != Expr::Kind::Call || !c_.options.undeclared_relations) return nullptr;
+  const auto& call = ast::as<ast::CallExpr>(e);
+  const ast::NameExpr* name = as_name(*call.callee);
+  const bool is_free = name != nullptr && !is_program_name(name->name);
+  return is_free && declare_undeclared(c_, name->name, call.arguments.size()) ? &call : nullptr;
+}
+
 // ---- terms
 
 // Is the name something to the program: a variable, a constant?
@@ -203,7 +213,10 @@ std::optional<FunctionCompiler::SiteInProgress> FunctionCompiler::logic_site(
     const ast::Name& name, const std::vector<const Expr*>& arguments,
     const std::vector<const Expr*>& where, const Span& span, bool is_query, bool all_open,
     bool is_truth) {
-  const auto relation = find_relation(name.text);
+  auto relation = find_relation(name.text);
+  if (!relation && !is_program_name(name.text)) {
+    relation = declare_undeclared(c_, name.text, arguments.size());
+  }
   if (!relation) {
     bad(name.span, join("unknown relation: ", name.text),
         suggestion(name.text, relation_names(*c_.world.logic)));
@@ -279,7 +292,7 @@ void FunctionCompiler::call_logic(LogicCall call, const std::vector<Value>& valu
 
 void FunctionCompiler::site_call(LogicCall call, const Expr& atom,
                                  const std::vector<const Expr*>& where, bool is_query,
-                                 const Span& span, Operand to) {
+                                 const Span& span, Operand to, std::optional<Operand> before) {
   const auto& e = ast::as<ast::CallExpr>(atom);
   std::vector<const Expr*> arguments;
   for (const ast::Argument& a : e.arguments) {
@@ -292,7 +305,9 @@ void FunctionCompiler::site_call(LogicCall call, const Expr& atom,
   const ast::Name name{as_name(*e.callee)->name, e.callee->span};
   const bool is_truth = call == LogicCall::Holds;
   if (const auto site = logic_site(name, arguments, where, atom.span, is_query, false, is_truth)) {
-    call_logic(call, site->first, site->count + 1, span, to);
+    // What comes before the site lies in the registers before it.
+    const auto extra = static_cast<std::uint32_t>(before ? site->first - *before : 0);
+    call_logic(call, before.value_or(site->first), site->count + 1 + extra, span, to);
   }
 }
 
@@ -305,6 +320,15 @@ void FunctionCompiler::fact(const ast::CallExpr& e) {
   reset(before);
 }
 
+// How often rules are to be applied, where that is said.
+void FunctionCompiler::depth(const Expr* e, const Span& span) {
+  if (e != nullptr) {
+    own(*e);
+  } else {
+    emit(Op::Missing, span, temporary());
+  }
+}
+
 void FunctionCompiler::query(const ast::Query& q, LogicCall call,
                              std::optional<ast::InferMethod> method) {
   const std::uint32_t before = mark();
@@ -313,6 +337,7 @@ void FunctionCompiler::query(const ast::Query& q, LogicCall call,
   if (method) {
     first = temporary();
     emit(Op::Move, q.span, first, constant(static_cast<std::int64_t>(*method)));
+    depth(q.depth.get(), q.span);
   }
   std::vector<const Expr*> arguments;
   std::vector<const Expr*> where;
@@ -320,7 +345,7 @@ void FunctionCompiler::query(const ast::Query& q, LogicCall call,
   for (const ast::ExprPtr& e : q.where) where.push_back(e.get());
   const bool all_open = method == ast::InferMethod::Forward;
   if (const auto site = logic_site(q.atom.name, arguments, where, q.atom.span, true, all_open)) {
-    const std::uint32_t count = site->count + (method ? 2 : 1);
+    const std::uint32_t count = site->count + (method ? 3 : 1);
     call_logic(call, method ? first : site->first, count, q.span, result);
   }
   reset(before);
@@ -371,13 +396,18 @@ bool FunctionCompiler::logic_expression(const ast::CallExpr& e, Operand to) {
   }
   const std::pair<std::string_view, LogicCall> kinds[] = {{"query", LogicCall::Solutions},
                                                           {"explain", LogicCall::Explain},
-                                                          {"retract", LogicCall::Retract}};
+                                                          {"retract", LogicCall::Retract},
+                                                          {"query_score", LogicCall::Score}};
   for (const auto& [name, call] : kinds) {
     if (callee->name != name) continue;
     const Expr& atom = *e.arguments[0].value;
     if (relation_call(atom) == nullptr) {
       bad(atom.span, join(name, "() takes a relation with its arguments"),
           "as in: " + std::string(name) + "(Parent(alice, bob))");
+      return true;
+    }
+    if (call == LogicCall::Score) {
+      score(e, to);
       return true;
     }
     std::vector<const Expr*> where;
@@ -392,6 +422,21 @@ bool FunctionCompiler::logic_expression(const ast::CallExpr& e, Operand to) {
     return true;
   }
   return false;
+}
+
+// query_score(R(a, X), depth: 3)
+void FunctionCompiler::score(const ast::CallExpr& e, Operand to) {
+  const ast::Argument* last = e.arguments.size() > 1 ? &e.arguments[1] : nullptr;
+  if (e.arguments.size() > 2 || (last != nullptr && last->name && last->name->text != "depth")) {
+    bad(e.span, "query_score() takes a relation and a depth",
+        "as in: query_score(Old(ada, X), depth: 3)");
+    return;
+  }
+  const std::uint32_t before = mark();
+  const Operand first = operand(Where::Register, top_);
+  depth(last != nullptr ? last->value.get() : nullptr, e.span);
+  site_call(LogicCall::Score, *e.arguments[0].value, {}, true, e.span, to, first);
+  reset(before);
 }
 
 // Arguments of functions about logic that name a relation, an entity type or an entity.
@@ -429,20 +474,45 @@ bool FunctionCompiler::logic_name(const ast::NameExpr& e, Operand to) {
   return false;
 }
 
-// R[alice, :] and E[alice]: names between the brackets are entities.
-bool FunctionCompiler::logic_index(const ast::IndexExpr& e, Operand to) {
-  const ast::NameExpr* base = as_name(*e.base);
-  if (base == nullptr) return false;
-  const LogicProgram& program = *c_.world.logic;
-  const auto embedding = program.embeddings.find(base->name);
-  const bool is_embedding = embedding != program.embeddings.end() && is_program_name(base->name);
-  if (!is_embedding && (is_program_name(base->name) || !find_relation(base->name))) return false;
-  if (is_embedding && embedding->second.grows) {
+// A name between brackets of a relation or an embedding is an entity, unless it is a variable.
+void FunctionCompiler::place_value(const Expr& e) {
+  const ast::NameExpr* name = as_name(e);
+  if (name != nullptr && !is_program_name(name->name)) {
+    emit(Op::Move, e.span, temporary(), text_constant(name->name));
+  } else {
+    own(e);
+  }
+}
+
+// What stands between brackets in registers, and what of it are slices: "i:" for R[ada, :].
+std::string FunctionCompiler::places(const std::vector<ast::IndexItem>& items) {
+  std::string slices;
+  for (const ast::IndexItem& item : items) {
+    slices += item.is_slice ? ':' : 'i';
+    if (!item.is_slice) {
+      place_value(*item.index);
+      continue;
+    }
+    for (const ast::ExprPtr* part : {&item.start, &item.stop, &item.step}) {
+      if (*part) {
+        own(**part);
+      } else {
+        emit(Op::Missing, item.span, temporary());
+      }
+    }
+  }
+  return slices;
+}
+
+// E[alice], E["alice"]
+void FunctionCompiler::embedding_index(const ast::IndexExpr& e, const ast::NameExpr& base,
+                                       bool grows, Operand to) {
+  if (grows) {
     const std::uint32_t before = mark();
     const Operand first = temporary();
-    emit(Op::Move, e.span, first, text_constant(base->name));
+    emit(Op::Move, e.span, first, text_constant(base.name));
     own(*e.base);
-    const auto at = find_variable(base->name, base->span);
+    const auto at = find_variable(base.name, base.span);
     call_logic(LogicCall::GrowEmbedding, first, 2, e.span, *at);
     reset(before);
   }
@@ -464,19 +534,58 @@ bool FunctionCompiler::logic_index(const ast::IndexExpr& e, Operand to) {
     const Operand place = temporary();
     const std::uint32_t before = mark();
     const Operand arguments = temporary();
-    emit(Op::Move, item.span, arguments, text_constant(base->name));
+    emit(Op::Move, item.span, arguments, text_constant(base.name));
     emit(Op::Move, item.span, temporary(), constant(static_cast<std::int64_t>(i)));
-    const ast::NameExpr* name = as_name(*item.index);
-    if (name != nullptr && !is_program_name(name->name)) {
-      emit(Op::Move, item.span, temporary(), text_constant(name->name));
-    } else {
-      own(*item.index);
-    }
+    place_value(*item.index);
     call_logic(LogicCall::Place, arguments, 3, item.span, place);
     reset(before);
   }
   f_.indices.push_back(std::move(shape));
   put({Op::Index, 0, to, first, static_cast<Operand>(f_.indices.size() - 1)}, e.span);
+}
+
+// R[alice, :] and E[alice]: names between the brackets are entities.
+bool FunctionCompiler::logic_index(const ast::IndexExpr& e, Operand to) {
+  const ast::NameExpr* base = as_name(*e.base);
+  if (base == nullptr) return false;
+  const LogicProgram& program = *c_.world.logic;
+  if (is_program_name(base->name)) {
+    const auto embedding = program.embeddings.find(base->name);
+    if (embedding == program.embeddings.end()) return false;
+    embedding_index(e, *base, embedding->second.grows, to);
+    return true;
+  }
+  if (!find_relation(base->name)) return false;
+  const std::uint32_t before = mark();
+  const Operand first = temporary();
+  const Operand slices = temporary();
+  emit(Op::Move, e.span, first, text_constant(base->name));
+  emit(Op::Move, e.span, slices, text_constant(places(e.items)));
+  call_logic(LogicCall::RelationPart, first, top_ - before, e.span, to);
+  reset(before);
+  return true;
+}
+
+// R[a, b] = e. False: it is no relation's.
+bool FunctionCompiler::logic_assign_part(const Expr& target, const ast::AssignStatement& s) {
+  if (target.kind != Expr::Kind::Index) return false;
+  const auto& e = ast::as<ast::IndexExpr>(target);
+  const ast::NameExpr* base = as_name(*e.base);
+  if (base == nullptr || is_program_name(base->name) || !find_relation(base->name)) return false;
+  const std::uint32_t before = mark();
+  const Operand first = temporary();
+  const Operand slices = temporary();
+  emit(Op::Move, s.span, first, text_constant(base->name));
+  const Operand op = temporary();
+  if (s.op) {
+    emit(Op::Move, s.span, op, constant(static_cast<std::int64_t>(*s.op)));
+  } else {
+    emit(Op::Missing, s.span, op);
+  }
+  own(*s.value);
+  emit(Op::Move, s.span, slices, text_constant(places(e.items)));
+  call_logic(LogicCall::AssignPart, first, top_ - before, s.span, first);
+  reset(before);
   return true;
 }
 

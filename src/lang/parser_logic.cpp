@@ -39,6 +39,19 @@ ast::Query Parser::query(ast::Atom atom) {
   return out;
 }
 
+// (depth: 5) after `gradient`: how often rules are applied.
+ast::ExprPtr Parser::infer_depth(ast::InferMethod method) {
+  if (!is_here(TokenKind::LeftParen)) return nullptr;
+  const Span first = now().span;
+  std::vector<ast::Argument> given = arguments();
+  const bool is_depth = given.size() == 1 && given[0].name && given[0].name->text == "depth";
+  if (!is_depth || method != ast::InferMethod::Gradient) {
+    fail(since(first), "only 'gradient' takes a setting here, which is its depth",
+         "as in: infer gradient(depth: 5) Old(ada, X)?");
+  }
+  return std::move(given[0].value);
+}
+
 ast::StatementPtr Parser::infer() {
   auto out = std::make_unique<ast::InferStatement>(now().span);
   const Span first = now().span;
@@ -52,7 +65,9 @@ ast::StatementPtr Parser::infer() {
     if (method == Symbolic && !is_word("symbolic"))
       expected("'forward', 'backward', 'gradient' or 'symbolic'");
     next();
+    ast::ExprPtr depth = infer_depth(method);
     out->items.emplace_back(method, query(atom_of(expression(), "to infer")));
+    out->items.back().second.depth = std::move(depth);
   };
   const std::size_t open = at_;
   if (skip(TokenKind::LeftBrace, TokenRole::Block)) {

@@ -185,6 +185,7 @@ class Parser {
 
   ast::Atom atom_of(ast::ExprPtr expression, std::string_view where);
   ast::Query query(ast::Atom atom);
+  ast::ExprPtr infer_depth(ast::InferMethod method);
   ast::StatementPtr infer();
   ast::StatementPtr learn();
   void setting(ast::LearnStatement& out);

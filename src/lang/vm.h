@@ -73,6 +73,10 @@ class Vm final : public Context {
 
   static Stack new_stack(std::size_t count);
   Value execute(std::size_t entry);
+  // An instruction that the loop leaves to this; where it goes on. `spaces` are what operands are
+  // in.
+  const Instruction* rare(const Instruction& i, const Function& function, Value* const* spaces,
+                          const Instruction* pc);
   void push(const Function& function, Value* base, const Value* captured, Operand result,
             Operand self, bool clears_callee);
   void unwind(std::size_t entry) noexcept;

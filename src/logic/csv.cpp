@@ -133,17 +133,16 @@ std::string contents(const std::string& path) {
 
 }  // namespace
 
-std::size_t Database::load_csv(RelationId relation, const std::string& path, bool header,
-                               char separator,
-                               const std::function<void(std::span<const Id>)>& on_fact) {
+std::size_t Database::load_csv(RelationId relation, const std::string& path,
+                               const CsvOptions& options) {
   const std::vector<ColumnType>& types = columns(relation);
-  Reader reader(path, contents(path), separator);
+  Reader reader(path, contents(path), options.separator);
   std::vector<Field> fields;
-  std::vector<Id> tuple;
-  std::size_t added = 0;
+  std::vector<Id> tuples;  // one after another
+  std::size_t count = 0;
   bool is_first = true;
   while (reader.next(fields)) {
-    const bool is_header = is_first && header;
+    const bool is_header = is_first && options.header;
     is_first = false;
     if (is_header) continue;
     if (fields.size() != types.size()) {
@@ -151,7 +150,6 @@ std::size_t Database::load_csv(RelationId relation, const std::string& path, boo
                join("relation '", name(relation), "' has ", types.size(), " arguments, the line ",
                     fields.size()));
     }
-    tuple.clear();
     for (std::size_t c = 0; c < fields.size(); ++c) {
       const auto value = constant_of(fields[c], types[c].kind);
       if (!value) {
@@ -159,10 +157,20 @@ std::size_t Database::load_csv(RelationId relation, const std::string& path, boo
                  join("argument ", c + 1, " of ", name(relation), " is ", logic::to_text(types[c]),
                       ", not '", fields[c].text, "'"));
       }
-      tuple.push_back(symbols().intern(*value));
+      tuples.push_back(symbols().intern(*value));
     }
-    if (on_fact) on_fact(tuple);
+    ++count;
+    if (options.refuse) {
+      const std::string why = options.refuse(std::span(tuples).last(types.size()));
+      if (!why.empty()) bad_file(path, reader.line, why);
+    }
+  }
+  // Only now is anything added: a file with a bad line leaves nothing behind.
+  std::size_t added = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto tuple = std::span<const Id>(tuples).subspan(i * types.size(), types.size());
     added += add_fact(relation, tuple) ? 1 : 0;
+    if (options.on_fact) options.on_fact(tuple);
   }
   return added;
 }

@@ -14,7 +14,7 @@ class Csv : public testing::Test {
  protected:
   std::size_t load(const std::string& text, bool header = false, char separator = ',') {
     std::ofstream(path_, std::ios::binary) << text;
-    return db_.load_csv(*db_.find("r"), path_, header, separator);
+    return db_.load_csv(*db_.find("r"), path_, {.header = header, .separator = separator});
   }
   std::string failure(const std::string& text) {
     try {
@@ -52,6 +52,29 @@ TEST_F(Csv, WhatIsWrongIsSaidWithTheLine) {
   EXPECT_EQ(failure("\"a,1"), ":1: a quote is not closed");
   EXPECT_EQ(failure("\"a\"b,1"), ":1: text after a closing quote");
   EXPECT_THROW(db_.load_csv(0, path_ + ".none"), Error);
+}
+
+TEST_F(Csv, ABadLineLeavesNothingOfItsFile) {
+  const RelationId r = db_.declare("r", {{Kind::Entity, ""}, {Kind::Int, ""}});
+  EXPECT_EQ(load("a,1\n"), 1U);
+  EXPECT_EQ(failure("b,2\nc,3\nd,four\n"), ":3: argument 2 of r is int, not 'four'");
+  EXPECT_EQ(tuples(db_, "r"), (Texts{"r(a, 1)"}));
+
+  std::ofstream(path_) << "b,2\nzoe,3\n";
+  CsvOptions options;
+  int added = 0;
+  options.on_fact = [&](std::span<const Id>) { ++added; };
+  options.refuse = [&](std::span<const Id> tuple) {
+    return to_text(db_.symbols()[tuple[0]]) == "zoe" ? std::string("no zoe here") : "";
+  };
+  try {
+    db_.load_csv(r, path_, options);
+    FAIL() << "zoe was let in";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find(":2: no zoe here"), std::string::npos) << e.what();
+  }
+  EXPECT_EQ(added, 0);
+  EXPECT_EQ(tuples(db_, "r"), (Texts{"r(a, 1)"}));
 }
 
 }  // namespace

@@ -45,6 +45,9 @@ struct InterpreterOptions {
   const std::atomic<bool>* interrupted = nullptr;  // ends what runs when it becomes true
   bool colour = false;                             // in reports
   bool verbose = true;                             // "Loaded model from: ..." and such lines
+  // A name that nothing declares is a relation where a fact, a rule or a query has it; else it is
+  // an error.
+  bool undeclared_relations = false;
   bool allow_files = true;         // false: no imports, and builtins that take a path are refused
   std::ostream* perf = nullptr;    // a line for every builtin called and how long it took
   std::ostream* shares = nullptr;  // a line whenever a variable comes to share a tensor

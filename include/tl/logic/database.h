@@ -35,6 +35,14 @@ struct Limits {
   std::function<void()> check_interrupt = {};  // NOLINT(readability-redundant-member-init)
 };
 
+struct CsvOptions {
+  bool header = false;  // the first line is left out
+  char separator = ',';
+  // Why a tuple cannot be a fact, empty when it can; and what to do with those that were added.
+  std::function<std::string(std::span<const Id>)> refuse = {};  // NOLINT(*-redundant-member-init)
+  std::function<void(std::span<const Id>)> on_fact = {};        // NOLINT(*-redundant-member-init)
+};
+
 struct Answers {
   std::vector<std::string> variables;
   std::size_t width = 0;
@@ -87,10 +95,10 @@ class Database {
   const Table& facts(RelationId relation) const;
   std::uint64_t changes(RelationId relation) const;  // grows with every fact that comes or goes
   // Every line of a CSV file is a fact: texts, whole numbers, numbers and true/false, or quoted
-  // texts. The first line is left out when `header`. The number of new facts.
-  std::size_t load_csv(RelationId relation, const std::string& path, bool header = false,
-                       char separator = ',',
-                       const std::function<void(std::span<const Id>)>& on_fact = {});
+  // texts. The number of new facts. A bad line is BadFile with its place, and then no line is
+  // added.
+  std::size_t load_csv(RelationId relation, const std::string& path,
+                       const CsvOptions& options = {});
 
   // ---- rules
   // Throws LogicError when the rule itself is wrong: unsafe, arity, types.

@@ -79,6 +79,31 @@ Value call_rule_tensor(Context& context, Args& args) {
   return forward_tensor(context, of, args.integer(1));
 }
 
+Value call_fact_tensor(Context& context, Args& args) {
+  return knowledge_of(context).tensor(context, relation(context, args, 0));
+}
+
+// Of a relation its own embedding, of a type the rows of its entities.
+Value call_embedding_of(Context& context, Args& args) {
+  Knowledge& k = knowledge_of(context);
+  k.database(context);
+  const std::string& name = args.string(0);
+  const LogicProgram& program = k.program();
+  if (const auto found = program.relations.find(name); found != program.relations.end()) {
+    if (k.is_soft(found->second)) return k.relation_embedding(context, found->second);
+    throw RuntimeError(tl::join("relation '", name, "' has no embedding; declare it with one, as ",
+                                "in: relation ", name, "(...) embed float32[16]"));
+  }
+  entity_type(context, args, 0);  // throws when there is none
+  for (const auto& [of, embedding] : program.embedded) {
+    const auto& columns = program.checked.columns(of);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      if (columns[c].entity == name) return k.entity_table(context, of, c);
+    }
+  }
+  throw RuntimeError(tl::join("no relation with an embedding is over ", name));
+}
+
 Value call_verbose(Context& context, Args& args) {
   const bool before = context.verbose;
   context.verbose = args.boolean(0);
@@ -109,6 +134,15 @@ BuiltinRows logic_builtins() {
       {"entity_dim", kSection, "(type)", "How many entities a type has.", call_entity_dim},
       {"entity_onehot", kSection, "(type, entity)",
        "A vector with 1 at the place of an entity of the type.", call_entity_onehot},
+      {"query_score", kSection, "(relation, depth = none)",
+       "What a query's rules give without a step, as a tensor with a dimension for each variable.",
+       call_with_relation},
+      {"fact_tensor", kSection, "(relation)",
+       "1 where a relation holds by facts and rules, whatever was learned of it.",
+       call_fact_tensor},
+      {"embedding_of", kSection, "(relation)",
+       "The embedding of a relation that has one, or the rows of an entity type's entities.",
+       call_embedding_of},
       {"verbose", kSection, "(on)",
        "Whether facts, files and models say that they were added or loaded; what it was before.",
        call_verbose},
