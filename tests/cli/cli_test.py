@@ -646,6 +646,20 @@ class TokenizerTrain(unittest.TestCase):
             self.assertEqual("chat_template" in shown, message is not None)
             self.assertIn(message or "", shown)
 
+    def test_a_tokenizer_json_has_its_config_beside_it(self):
+        out = self.path("tokenizer.json")
+        result = run("tokenizer", "train", self.corpus, "-o", out, "--vocab", "270")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        with open(out, encoding="utf-8") as file:
+            made = json.load(file)
+        self.assertEqual((len(made["model"]["vocab"]), len(made["model"]["merges"])), (270, 9))
+        self.assertEqual([token["content"] for token in made["added_tokens"]][:2], ["<|end|>", "<|eot|>"])
+        with open(self.path("tokenizer_config.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["eos_token"], "<|end|>")
+        result = run("tokenizer", "train", self.corpus, "-o", "/no/such/folder/t.json", "--vocab", "270")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/no/such/folder/t.json: it cannot be written", result.stderr)
+
     def test_what_cannot_be_used_is_an_error(self):
         out = self.path("t.gguf")
         for arguments, message in (

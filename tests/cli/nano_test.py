@@ -87,8 +87,8 @@ class Corpus(unittest.TestCase):
                 self.assertFalse(is_held_out(f"{a}+{b}", 20), (a, b))
 
     def test_a_story_has_what_was_asked_for(self):
-        asked = re.findall(r"story about an? (\w+) who lost an? (?:\w+ )?(\w+)[.?,]?[^<]*<\|eot\|><\|assistant\|>(.*?)<\|eot\|>",
-                           self.train, re.DOTALL)
+        asked = re.findall(r"story about an? (\w+) who lost an? (?:\w+ )?(\w+)[.?,]?[^<]*<\|eot\|>"
+                           r"<\|assistant\|>(.*?)<\|eot\|>", self.train, re.DOTALL)
         self.assertGreater(len(asked), 5)
         for hero, thing, text in asked:
             self.assertIn(hero, text.lower())
@@ -113,7 +113,8 @@ class Corpus(unittest.TestCase):
 
     def test_the_chat_template_writes_what_the_texts_have(self):
         tokenizer = os.path.join(self.folder.name, "tokenizer.gguf")
-        result = run("tokenizer", "train", os.path.join(self.folder.name, "a", "train.txt"), "-o", tokenizer, "--vocab", "1024")
+        corpus = os.path.join(self.folder.name, "a", "train.txt")
+        result = run("tokenizer", "train", corpus, "-o", tokenizer, "--vocab", "1024")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         chat = next(text for text in self.documents if text.startswith("<|user|>") and text.count("<|user|>") == 1)
         template = run("inspect", "--full", "--json", tokenizer).stdout
@@ -154,14 +155,16 @@ class DefaultModel(unittest.TestCase):
             result = self.run_at(place, "generate", "-p", "hello", "-n", "4", "--greedy", "--device", "cpu", model=model)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertRegex(result.stderr, r"answer: 4 tokens in .*\nmemory: model .*, all returned \(cpu\)")
-        named = run("generate", self.model, "-p", "hello", "-n", "4", "--greedy", "--device", "cpu", "--json").stdout
-        default = self.run_at("prefix/bin", "generate", "-p", "hello", "-n", "4", "--greedy", "--device", "cpu", "--json").stdout
+        how = ["-p", "hello", "-n", "4", "--greedy", "--device", "cpu", "--json"]
+        named = run("generate", self.model, *how).stdout
+        default = self.run_at("prefix/bin", "generate", *how).stdout
         self.assertIn(self.path("prefix/share/tallow/models/tallow-nano.gguf"), default)
         tokens = re.compile(r'"tokens": \[[^\]]*\]')
         self.assertEqual(tokens.search(named)[0], tokens.search(default)[0])
         self.assertRegex(self.run_at("prefix/bin", "tokenize", "-p", "hello").stdout, r"^[\d ]+\n$")
         out = self.path("out.npy")
-        self.assertIn("f32 (2, 512)", self.run_at("prefix/bin", "logits", "--tokens", "1,2", "-o", out, "--device", "cpu").stdout)
+        result = self.run_at("prefix/bin", "logits", "--tokens", "1,2", "-o", out, "--device", "cpu")
+        self.assertIn("f32 (2, 512)", result.stdout)
         result = self.run_at("prefix/bin", "bench", "-p", "4", "-n", "2", "-r", "1", "--device", "cpu")
         self.assertRegex(result.stdout, r"pp4 .*\n.*tg2 ")
 
@@ -175,8 +178,8 @@ class DefaultModel(unittest.TestCase):
                           ["logits", "--tokens", "1", "-o", "x.npy"], ["demo", "chat"]):
             result = self.run_at("alone/bin", *arguments)
             self.assertEqual(result.returncode, 1, result)
-            self.assertIn(f"tallow-nano.gguf is not there (looked for {self.path('alone/share/tallow/models/tallow-nano.gguf')} and ",
-                          result.stderr)
+            place = self.path("alone/share/tallow/models/tallow-nano.gguf")
+            self.assertIn(f"tallow-nano.gguf is not there (looked for {place} and ", result.stderr)
             self.assertIn("name a GGUF file, or set TL_MODEL", result.stderr)
 
     ASK = ["--template", "chatml", "-n", "6", "--greedy", "--device", "cpu"]
@@ -185,7 +188,8 @@ class DefaultModel(unittest.TestCase):
         result = self.run_at("prefix/bin", "chat", *self.ASK, "--ask", "hello", "--ask", "and you?")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"(?s)^> hello\n.+\n> and you\?\n.+\n$")
-        self.assertRegex(result.stderr, r"prompts: \d+ tokens in .* \(.* tokens/s\), answers: 12 tokens in .* \(.* tokens/s\)\nmemory: model ")
+        self.assertRegex(result.stderr, r"prompts: \d+ tokens in .* \(.* tokens/s\), "
+                                        r"answers: 12 tokens in .* \(.* tokens/s\)\nmemory: model ")
         # It is one chat: the second answer is what a pipe of both messages gets.
         piped = self.run_at("prefix/bin", "chat", *self.ASK, "--quiet", input="hello\nand you?\n")
         self.assertEqual(re.sub(r"(?m)^> .*\n", "", result.stdout), piped.stdout)
@@ -193,15 +197,18 @@ class DefaultModel(unittest.TestCase):
         self.assertIn("--ask has no text", result.stderr)
 
     def test_the_demo_asks_three_questions_without_a_terminal(self):
-        result = self.run_at("prefix/bin", "demo", "chat", "--device", "cpu", "--template", "chatml", stdin=subprocess.DEVNULL)
+        result = self.run_at("prefix/bin", "demo", "chat", "--device", "cpu", "--template", "chatml",
+                             stdin=subprocess.DEVNULL)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertRegex(result.stdout, r"(?s)^Tallow \S+ on cpu: .*\n\n> What is Tallow\?\n.+\n> What is 23 \+ 45\?\n.+\n> Tell me a story .*\n.+\n$")
+        self.assertRegex(result.stdout, r"(?s)^Tallow \S+ on cpu: .*\n\n> What is Tallow\?\n.+\n"
+                                        r"> What is 23 \+ 45\?\n.+\n> Tell me a story .*\n.+\n$")
         self.assertRegex(result.stderr, r"answers: \d+ tokens in .* \(.* tokens/s\)\nmemory: model .*, all returned \(cpu\)")
 
     def test_the_demo_opens_a_chat_at_a_terminal(self):
         main, other = pty.openpty()
-        process = subprocess.Popen([self.path("prefix/bin/tl"), "demo", "chat", "--device", "cpu", "--template", "chatml"], stdin=other,
-                                   stdout=other, stderr=subprocess.PIPE, env={**os.environ, "TL_MODEL": "", "TERM": "dumb"})
+        command = [self.path("prefix/bin/tl"), "demo", "chat", "--device", "cpu", "--template", "chatml"]
+        process = subprocess.Popen(command, stdin=other, stdout=other, stderr=subprocess.PIPE,
+                                   env={**os.environ, "TL_MODEL": "", "TERM": "dumb"})
         os.close(other)
         shown = b""
         while b"> " not in shown and select.select([main], [], [], 60)[0]:
