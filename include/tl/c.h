@@ -28,6 +28,8 @@
 #ifndef TL_C_H
 #define TL_C_H
 
+/* NOLINTBEGIN: C, by C's habits */
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -392,5 +394,7 @@ TL_API tl_status tl_memory_json(char** json);
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND */
 
 #endif

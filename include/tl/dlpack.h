@@ -8,6 +8,8 @@
 #ifndef TL_DLPACK_H
 #define TL_DLPACK_H
 
+/* NOLINTBEGIN: C, by C's habits */
+
 #include <stdint.h>
 
 /* Device types that Tallow knows. Memory of the two Host types is read as the CPU's, Managed as
@@ -75,5 +77,7 @@ typedef struct tl_dl_versioned {
   uint64_t flags;
   tl_dl_tensor tensor;
 } tl_dl_versioned;
+
+/* NOLINTEND */
 
 #endif

@@ -1,6 +1,7 @@
 // DLPack both ways: Tallow's memory shown to others, and others' memory as tensors.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <type_traits>

@@ -3,7 +3,7 @@
 
 #include <exception>
 #include <new>
-#include <string>
+#include <stdexcept>
 #include <string_view>
 
 #include "tl/base/error.h"

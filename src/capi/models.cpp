@@ -1,4 +1,6 @@
 // Models and chats for the C interface.
+#include <algorithm>
+#include <atomic>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -87,19 +89,19 @@ HandleTable<tl_chat, ChatOfModel>& chats() {
 }
 
 template <class Options>
-const Options& checked(std::string_view function, const Options& options) {
+void expect_set(std::string_view function, const Options& options) {
   if (options.struct_size != sizeof(Options)) {
     throw Error(ErrorKind::BadArgument, function,
                 "the options were not set by their _init function: struct_size is ",
                 options.struct_size, ", not ", sizeof(Options));
   }
-  return options;
 }
 
 TextOptions text_options(std::string_view function, const tl_text_options* given) {
   TextOptions out;
   if (given == nullptr) return out;
-  const tl_text_options& from = checked(function, *given);
+  const tl_text_options& from = *given;
+  expect_set(function, from);
   out.sampling.temperature = from.temperature;
   out.sampling.top_k = from.top_k;
   out.sampling.top_p = from.top_p;
@@ -199,9 +201,9 @@ tl_status tl_model_open(const char* path, tl_device device, const tl_model_optio
     capi::expect(path, kWhere, "path");
     capi::expect(model, kWhere, "model");
     const tl_model_options usual = {sizeof(tl_model_options), 0, "f16", nullptr};
-    *model = capi::models().put(
-        capi::open_model(path, capi::device_of_c(kWhere, device),
-                         options != nullptr ? capi::checked(kWhere, *options) : usual));
+    if (options != nullptr) capi::expect_set(kWhere, *options);
+    *model = capi::models().put(capi::open_model(path, capi::device_of_c(kWhere, device),
+                                                 options != nullptr ? *options : usual));
   });
 }
 

@@ -1,8 +1,11 @@
 // tl_op: every op of the table by its name, and views, which are no ops but are asked for the same
 // way.
+#include <algorithm>
 #include <array>
-#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "capi/tensors.h"
