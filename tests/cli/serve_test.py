@@ -379,6 +379,19 @@ class Limits(WithServer):
                     pass
                 self.assertLess(time.monotonic() - begin, 10)
 
+    def test_what_is_kept_of_conversations_is_bounded(self):
+        with self.serve("--prefix-cache", "200KiB") as server:  # three blocks of this model's cache
+            def shared(prompt):
+                body = {"prompt": prompt, "max_tokens": 2, "ignore_eos": True}
+                return server.post(TEXT, body)["usage"]["prompt_tokens_details"]["cached_tokens"]
+            prompts = [f"{number} is how this one begins, unlike the others" for number in range(1, 6)]
+            self.assertEqual([shared(prompt) for prompt in prompts], [0] * 5)
+            now = server.metrics()
+            self.assertLessEqual(now["tl_prefix_cache_bytes"], 200 << 10)
+            self.assertEqual(now["tl_prefix_cache_entries"], 3)
+            self.assertGreater(shared(prompts[4]), 16)
+            self.assertEqual(shared(prompts[0]), 0)  # the oldest made room
+
     def test_a_request_has_a_time(self):
         with self.serve("--timeout", "0.3") as server:
             body = {"prompt": "x", "max_tokens": 2000, "ignore_eos": True}
