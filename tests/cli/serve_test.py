@@ -23,6 +23,7 @@ from serving import Server, make_model
 
 TL = None
 SLOW = bool(os.environ.get("TL_TEST_SANITIZE"))
+MANY = 500 if SLOW else 1900  # tokens that take longer than what a test does meanwhile
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
 HELLO = [{"role": "user", "content": "hello"}]
@@ -88,7 +89,7 @@ class Endpoints(WithServer):
 
     def test_a_stream_says_what_the_whole_says(self):
         for path, body in ((CHAT, {"messages": HELLO}), (TEXT, {"prompt": "hello"})):
-            body |= {"max_tokens": 20, "ignore_eos": True, "temperature": 0}
+            body |= {"max_tokens": 200, "ignore_eos": True, "temperature": 0}
             whole = self.server.post(path, body)
             *events, done = self.server.events(path, {**body, "stream_options": {"include_usage": True}})
             self.assertEqual(done, "[DONE]")
@@ -98,7 +99,7 @@ class Endpoints(WithServer):
             self.assertEqual(len({event["id"] for event in events}), 1)
             choices = [event["choices"][0] for event in events[:-1]]
             self.assertEqual(choices[-1]["finish_reason"], "length")
-            self.assertGreater(len(choices), 5)
+            self.assertGreater(len(choices), 3)  # how many tokens a part has depends on how busy the machine is
             if path == CHAT:
                 self.assertEqual(choices[0]["delta"]["role"], "assistant")
                 text = "".join(choice["delta"].get("content", "") for choice in choices)
@@ -276,7 +277,7 @@ class Endpoints(WithServer):
 
 class Cancelling(WithServer):
     arguments = ("--parallel", "2", "--prefix-cache", "0")
-    LONG = {"prompt": "on and on", "max_tokens": 1900, "ignore_eos": True}
+    LONG = {"prompt": "on and on", "max_tokens": MANY, "ignore_eos": True}
 
     def is_idle(self):
         now = self.server.metrics()
@@ -378,6 +379,19 @@ class Limits(WithServer):
                     pass
                 self.assertLess(time.monotonic() - begin, 10)
 
+    def test_what_is_kept_of_conversations_is_bounded(self):
+        with self.serve("--prefix-cache", "200KiB") as server:  # three blocks of this model's cache
+            def shared(prompt):
+                body = {"prompt": prompt, "max_tokens": 2, "ignore_eos": True}
+                return server.post(TEXT, body)["usage"]["prompt_tokens_details"]["cached_tokens"]
+            prompts = [f"{number} is how this one begins, unlike the others" for number in range(1, 6)]
+            self.assertEqual([shared(prompt) for prompt in prompts], [0] * 5)
+            now = server.metrics()
+            self.assertLessEqual(now["tl_prefix_cache_bytes"], 200 << 10)
+            self.assertEqual(now["tl_prefix_cache_entries"], 3)
+            self.assertGreater(shared(prompts[4]), 16)
+            self.assertEqual(shared(prompts[0]), 0)  # the oldest made room
+
     def test_a_request_has_a_time(self):
         with self.serve("--timeout", "0.3") as server:
             body = {"prompt": "x", "max_tokens": 2000, "ignore_eos": True}
@@ -431,7 +445,7 @@ class Keys(WithServer):
 
 
 class Stopping(WithServer):
-    BODY = {"prompt": "on", "max_tokens": 1900, "ignore_eos": True}
+    BODY = {"prompt": "on", "max_tokens": MANY, "ignore_eos": True}
 
     def test_what_runs_is_finished(self):
         with self.serve("--grace", "60") as server:
