@@ -73,22 +73,27 @@ HWY_INLINE void add_rows(W* c, std::int64_t c_pitch, const Left<W>& a, const W* 
     hn::Store(s30, d, c3 + j);
     hn::Store(s31, d, c3 + j + lanes);
   }
-  for (; j < n; j += lanes) {
-    for (int i = 0; i < kCount; ++i) {
-      auto sum = hn::Load(d, c + i * c_pitch + j);
-      for (std::int64_t k = 0; k < depth; ++k) {
-        sum = hn::MulAdd(hn::Set(d, a.at[i * a.row + k * a.column]),
-                         hn::Load(d, b + k * b_pitch + j), sum);
-      }
-      hn::Store(sum, d, c + i * c_pitch + j);
+  const auto one = [&](std::int64_t i) {
+    auto sum = hn::Load(d, c + i * c_pitch + j);
+    for (std::int64_t k = 0; k < depth; ++k) {
+      sum = hn::MulAdd(hn::Set(d, a.at[i * a.row + k * a.column]), hn::Load(d, b + k * b_pitch + j),
+                       sum);
     }
+    hn::Store(sum, d, c + i * c_pitch + j);
+  };
+  if constexpr (kCount == 1) {
+    for (; j < n; j += lanes) one(0);
+  } else if (j < n) {  // a single vector is left
+    for (std::int64_t i = 0; i < kCount; ++i) one(i);
   }
 }
 
 // c (m, n) += a (m, depth) b (depth, n): every element in the order of k, however rows are grouped.
+// One copy for all dtypes that are computed in W.
 template <class W>
-HWY_INLINE void add_product(W* c, std::int64_t c_pitch, Left<W> a, const W* b, std::int64_t b_pitch,
-                            std::int64_t m, std::int64_t n, std::int64_t depth) {
+HWY_NOINLINE void add_product(W* c, std::int64_t c_pitch, Left<W> a, const W* b,
+                              std::int64_t b_pitch, std::int64_t m, std::int64_t n,
+                              std::int64_t depth) {
   std::int64_t i = 0;
   for (; i + 4 <= m; i += 4, c += 4 * c_pitch, a.at += 4 * a.row) {
     add_rows<4>(c, c_pitch, a, b, b_pitch, n, depth);
