@@ -86,6 +86,7 @@ class Conversation {
   void ask_all() {
     GenerationStatistics sum;
     for (const std::string& question : options_.ask) {
+      if (options_.separate) session_.reset();
       fmt::print("{}\n", coloured(stdout, Colour::Bold, "> " + for_terminal(question)));
       answer([&](const auto& show) { return session_.say(question, show); });
       if (interrupted()) throw Error(ErrorKind::BadArgument, kChatWhere, "it was interrupted");

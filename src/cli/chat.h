@@ -16,6 +16,7 @@ struct ChatArguments {
   std::shared_ptr<TextOptions> text = std::make_shared<TextOptions>();
   std::string system;
   std::vector<std::string> ask;  // said one after another; then it ends and nothing is read
+  bool separate = false;         // each of them begins a chat of its own
   std::int64_t chunk = 512;
 };
 

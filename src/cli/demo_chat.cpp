@@ -20,6 +20,7 @@ int demo_chat(ChatArguments options) {
   if (!is_terminal) {
     options.ask = {"What is Tallow?", "What is 23 + 45?",
                    "Tell me a story about a fox who lost a key."};
+    options.separate = true;
     options.text->sampling.temperature = 0;  // the same answers each time
     options.text->max_tokens = 300;          // also of a model that never ends
     const Device device = Device::parse(*options.model->device);
