@@ -61,6 +61,24 @@ class Forward {
     return values_.at(wanted);
   }
 
+  // What a query asks for after so many rounds. Of the last round nothing else is computed.
+  tl::Tensor score(const RuleSum& query, std::int64_t count) {
+    const RelationId wanted = query.relations[0];
+    if (!is_used(wanted)) left_out_ = wanted;
+    rounds(wanted, std::max<std::int64_t>(count - 1, 0));
+    const auto value_of = [&](RelationId r) { return values_.at(r); };
+    tl::Tensor out =
+        contract(context_, factors_of(context_, query, [&](RelationId r) { return facts_.at(r); }),
+                 query.output);
+    const auto rules = sums_.find(wanted);
+    if (count == 0 || rules == sums_.end()) return out;
+    for (const RuleSum& rule : rules->second) {
+      const RuleSum asked = asked_of_rule(query, rule);
+      out = add(out, contract(context_, factors_of(context_, asked, value_of), asked.output));
+    }
+    return out;
+  }
+
  private:
   // The relation and all that its rules need.
   void collect(RelationId relation) {
@@ -102,6 +120,16 @@ class Forward {
     return false;
   }
 
+  // Does some rule ask for it?
+  bool is_used(RelationId relation) const {
+    return std::any_of(sums_.begin(), sums_.end(), [&](const auto& entry) {
+      return std::any_of(entry.second.begin(), entry.second.end(), [&](const RuleSum& sum) {
+        return std::find(sum.relations.begin(), sum.relations.end(), relation) !=
+               sum.relations.end();
+      });
+    });
+  }
+
   AnyTensor beginning(RelationId relation) {
     if (learned_ || !k_.is_soft(relation)) return k_.weights(context_, relation);
     return k_.facts_tensor(context_, relation);
@@ -118,6 +146,7 @@ class Forward {
   void apply(bool with_step) {
     std::map<RelationId, AnyTensor> next = values_;
     for (const auto& [relation, sums] : sums_) {
+      if (relation == left_out_) continue;
       AnyTensor value = facts_.at(relation);
       for (const RuleSum& sum : sums) value = plus(value, sum);
       if (with_step) value = stepped(std::get<tl::Tensor>(value));
@@ -151,6 +180,7 @@ class Forward {
   bool learned_;
   bool possible_ = true;
   bool large_ = false;
+  std::optional<RelationId> left_out_;  // asked for in the last round alone
   std::vector<RelationId> order_;
   std::map<RelationId, std::vector<RuleSum>> sums_;
   std::map<RelationId, AnyTensor> values_;
@@ -198,9 +228,7 @@ tl::Tensor query_score(Context& context, const LogicSite& site, std::span<const 
     throw RuntimeError(tl::join("the score of ", site.text,
                                 " needs entities and variables alone, without 'where'"));
   }
-  const AnyTensor& whole = forward.rounds(site.relation, depth.value_or(forward.depth()));
-  const std::vector<Factor> factors = factors_of(context, *sum, [&](RelationId) { return whole; });
-  return contract(context, factors, sum->output);
+  return forward.score(*sum, depth.value_or(forward.depth()));
 }
 
 std::size_t forward_solutions(Context& context, const LogicSite& site,

@@ -113,6 +113,7 @@ std::optional<RuleSum> sum_of_query(const Knowledge& k, const LogicSite& site,
     const LogicTerm& term = site.arguments[i];
     const EntitySet* domain = k.domain(columns[i]);
     if (domain == nullptr) return {};
+    sum.domains.push_back(domain);
     const auto constant = [&](const std::string& name) {
       sum.chosen.push_back({letters.fresh(), domain, k.place(columns[i], name)});
       atom += sum.chosen.back().letter;
@@ -142,6 +143,22 @@ std::optional<RuleSum> sum_of_query(const Knowledge& k, const LogicSite& site,
   sum.relations.push_back(site.relation);
   sum.letters.push_back(std::move(atom));
   return sum;
+}
+
+RuleSum asked_of_rule(const RuleSum& query, RuleSum rule) {
+  const std::string& asked = query.letters[0];
+  std::map<char, char> first;  // letters of the query, and those of the rule that they are
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const char letter = rule.output[i];
+    const auto [at, is_new] = first.try_emplace(asked[i], letter);
+    if (!is_new) rule.equal.push_back({at->second, letter, query.domains[i]});
+  }
+  for (const RuleSum::Chosen& c : query.chosen) {
+    rule.chosen.push_back({first.at(c.letter), c.domain, c.place});
+  }
+  rule.output.clear();
+  for (const char letter : query.output) rule.output += first.at(letter);
+  return rule;
 }
 
 SparseTensor one_hot_sparse(Context& context, std::int64_t size, std::int64_t place) {

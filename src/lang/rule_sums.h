@@ -28,6 +28,7 @@ struct RuleSum {
     const EntitySet* domain;
   };
   std::vector<Equal> equal;
+  std::vector<const EntitySet*> domains;  // of a query: those of its arguments
 };
 
 // Nothing for a rule that is no sum of products: negation, comparisons, numbers, aggregates.
@@ -39,6 +40,10 @@ std::optional<RuleSum> sum_of_rule(const Knowledge& knowledge, const logic::Data
 // conditions, or over something else than entities. Throws for an entity that is not known.
 std::optional<RuleSum> sum_of_query(const Knowledge& knowledge, const LogicSite& site,
                                     std::span<const Value> values, bool open);
+
+// The elements that the query asks for of what the rule gives, in one sum: a constant of the query
+// then chooses among the rule's relations, before they are joined.
+RuleSum asked_of_rule(const RuleSum& query, RuleSum rule);
 
 // The sum's factors: `value_of` gives those of its relations.
 template <class F>

@@ -19,7 +19,7 @@ namespace tl::lang {
 // A relation with more elements than this is never made dense by a rule or an equation.
 inline constexpr std::int64_t kMostDense = std::int64_t{1} << 24;
 // Pairs of places that one product may join, and elements that it may pick from dense tensors.
-inline constexpr std::int64_t kMostJoined = std::int64_t{1} << 26;
+inline constexpr std::int64_t kMostJoined = std::int64_t{1} << 24;
 
 struct SparseTensor {
   std::vector<std::int64_t> sizes;

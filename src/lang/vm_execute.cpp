@@ -14,6 +14,35 @@ namespace {
 
 constexpr int kMaxDepth = 200;
 
+// Integers among floats become floats.
+std::vector<Value> take_elements(Value* first, std::size_t count) {
+  bool has_float = false;
+  bool has_int = false;
+  bool others = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    has_float |= first[i].is(Kind::Float);
+    has_int |= first[i].is(Kind::Int);
+    others |= !first[i].is_number();
+  }
+  std::vector<Value> values;
+  values.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (has_float && has_int && !others && first[i].is(Kind::Int)) {
+      values.emplace_back(first[i].number());
+      first[i].clear();
+    } else {
+      values.push_back(std::move(first[i]));
+    }
+  }
+  return values;
+}
+
+std::vector<Value> parts_of(const Value& whole) {
+  if (whole.is(Kind::Tuple)) return whole.as<TupleObject>().values;
+  if (whole.is(Kind::List)) return whole.as<ListObject>().values;
+  throw type_error("only a tuple or a list can be taken apart, not ", type_name(whole));
+}
+
 }  // namespace
 
 // Comparison of two numbers; anything else is left to binary().
@@ -304,6 +333,29 @@ Value Vm::execute(std::size_t entry) {
         case Op::IterateNext: {
           Value* const state = &at(i.a);
           if (!static_cast<Iterator*>(state[0].object())->next(state[1])) pc = code + i.c;
+          break;
+        }
+        case Op::Unpack: {
+          std::vector<Value> parts = parts_of(at(i.b));
+          if (parts.size() != i.c) {
+            throw type_error(i.c, " names for ", parts.size(), " values");
+          }
+          at(i.b).clear();
+          Value* const to = &at(i.a);
+          for (std::size_t p = 0; p < parts.size(); ++p) to[p] = std::move(parts[p]);
+          break;
+        }
+        case Op::NewList: {
+          Value list = make<ListObject>(take_elements(&at(i.b), i.c));
+          at(i.a) = std::move(list);
+          break;
+        }
+        case Op::NewTuple: {
+          Value* const first = &at(i.b);
+          std::vector<Value> values;
+          values.reserve(i.c);
+          for (std::size_t p = 0; p < i.c; ++p) values.push_back(std::move(first[p]));
+          at(i.a) = make<TupleObject>(std::move(values));
           break;
         }
         case Op::Append:
