@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/default_model.h"
 #include "cli/model_run.h"
 #include "cli/sampling_options.h"
 #include "cli/serve/http.h"
@@ -103,6 +104,7 @@ void serve_model(const ServeArguments& options, LoadedModel& model) {
 int serve_command(ServeArguments& options) {
   options.http.body_bytes = parse_bytes(options.body);
   options.scheduler.prefix_bytes = parse_bytes(options.prefix_cache);
+  options.model->path = model_or_default(options.model->path);
   with_model(*options.model, options.chunk,
              [&](LoadedModel& model) { serve_model(options, model); });
   return 0;
