@@ -105,7 +105,7 @@ class Joiner {
 
   SparseTensor sparse() {
     Joined joined = join_all(true);
-    joined = only(std::move(joined), output_);
+    joined = only(joined, output_);
     SparseTensor out;
     out.sizes = sizes_for(output_);
     out.places = std::move(joined.places);
@@ -219,7 +219,7 @@ class Joiner {
   }
 
   // Rows that agree in `kept` become one, with the sum of their values.
-  Joined only(Joined x, const std::string& kept) const {
+  Joined only(const Joined& x, const std::string& kept) const {
     const Key key(x.letters, kept, sizes_);
     std::unordered_map<std::int64_t, std::int64_t> seen;
     Places ids;
@@ -284,7 +284,7 @@ class Joiner {
       done[i] = true;
       rows[i].reset();
       const std::string kept = needed(all, done);
-      all = only(std::move(all), kept);
+      all = only(all, kept);
     }
     for (std::size_t i = 0; i < factors_.size(); ++i) {
       const auto* soft = std::get_if<SoftTensor>(&factors_[i].value);
@@ -297,7 +297,7 @@ class Joiner {
       all.values = mul(all.values, soft->at(ids));
       done[i] = true;
       const std::string kept = needed(all, done);
-      all = only(std::move(all), kept);
+      all = only(all, kept);
     }
     return all;
   }
