@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the texts that tallow-nano is trained on: train.txt and held-out.txt.
 
-    corpus.py OUT_FOLDER [--megabytes 100] [--seed 1] [--millions 7]
+    corpus.py OUT_FOLDER [--megabytes 100] [--seed 1] [--millions 6]
 
 The texts are put together by a grammar from what is in this folder, with Python's standard library alone; the same seed
 gives the same bytes. Documents are UTF-8 text, and a line that is exactly <|end|> stands between them. A document is a
@@ -228,7 +228,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--megabytes", type=float, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--millions", type=int, default=7, help="parameters that the model says it has")
+    parser.add_argument("--millions", type=int, default=6, help="parameters that the model says it has")
     options = parser.parse_args()
     if options.megabytes <= 0:
         parser.error("--megabytes must be more than 0")

@@ -32,7 +32,7 @@ struct TokenizerArguments {
   TokenizerTrainOptions how;
 };
 
-std::string_view text_of(const MappedFile& file) {
+std::string_view corpus_text(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.size()};
 }
 
@@ -40,8 +40,8 @@ std::string chat_template_of(const TokenizerArguments& options) {
   if (options.template_file.empty()) return std::string(TokenizerTrainOptions::role_template());
   if (options.template_file == "none") return "";
   const MappedFile file(options.template_file);
-  expect_utf8(options.template_file, text_of(file));
-  return std::string(text_of(file));
+  expect_utf8(options.template_file, corpus_text(file));
+  return std::string(corpus_text(file));
 }
 
 void write_text_file(const std::filesystem::path& path, const std::string& text) {
@@ -92,7 +92,7 @@ int train_tokenizer(const TokenizerArguments& options) {
     TokenizerTrainer trainer(std::move(how));
     for (const std::string& path : options.corpus) {
       progress.add(0, path);
-      trainer.add(text_of(MappedFile(path)));
+      trainer.add(corpus_text(MappedFile(path)));
       progress.add();
     }
     made = trainer.train();

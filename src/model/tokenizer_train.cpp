@@ -20,8 +20,8 @@ namespace {
 constexpr std::string_view kTrainWhere = "tokenizer train";
 constexpr std::size_t kByteTokens = 256;
 constexpr std::size_t kMostVocabulary = 1'000'000;
-constexpr std::size_t kChunk = std::size_t{1} << 20;  // bytes that are cut into words at once
-constexpr std::size_t kProgressEvery = 64;            // tokens
+constexpr std::size_t kTrainChunk = std::size_t{1} << 20;  // bytes that are cut into words at once
+constexpr std::size_t kProgressEvery = 64;                 // tokens
 
 constexpr std::string_view kRoleTemplate =
     "{%- for message in messages -%}"
@@ -213,7 +213,7 @@ void expect_special(const TokenizerTrainOptions& options, std::string_view role,
               " is not one of the special tokens");
 }
 
-void check(const TokenizerTrainOptions& options) {
+void check_train_options(const TokenizerTrainOptions& options) {
   tok::TextTable seen;
   for (const std::string& text : options.special) {
     if (text.empty()) throw Error(ErrorKind::BadArgument, kTrainWhere, "a special token is empty");
@@ -250,7 +250,7 @@ std::string_view TokenizerTrainOptions::role_template() noexcept { return kRoleT
 struct TokenizerTrainer::State {
   explicit State(TokenizerTrainOptions given)
       : options(std::move(given)), pre(rule_of(options.pre)) {
-    check(options);
+    check_train_options(options);
     for (std::size_t i = 0; i < options.special.size(); ++i) {
       special.add(options.special[i], static_cast<std::int32_t>(i));
     }
@@ -306,7 +306,7 @@ struct TokenizerTrainer::State {
   // word of any rule goes over that.
   static std::size_t chunk_size(std::string_view text) {
     const auto is_seen = [&](std::size_t at) { return text[at] > ' ' && text[at] < 0x7F; };
-    for (std::size_t at = kChunk; at + 1 < text.size(); ++at) {
+    for (std::size_t at = kTrainChunk; at + 1 < text.size(); ++at) {
       if (text[at] == '\n' && is_seen(at - 1) && is_seen(at + 1)) return at + 1;
     }
     return text.size();
