@@ -53,7 +53,8 @@ GPU_INLINE void stage(float* to, const Rows<T>& x, Index first, Index element, u
   static_assert(kCount * kAcross % kBlockThreads == 0);
   GPU_UNROLLED
   for (unsigned n = 0; n < kCount * kAcross; n += kBlockThreads) {
-    const unsigned at = n + thread, row = at / kAcross, segment = at % kAcross * 4;
+    // Places would else stay in registers from one tile to the next: some targets have not as many.
+    const unsigned at = n + forgotten(thread), row = at / kAcross, segment = at % kAcross * 4;
     Float4 piece;
     load_piece(piece.at, x.at + (first + row) * x.row, x.step, element + segment,
                first + row < x.rows ? x.size : 0);
