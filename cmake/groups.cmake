@@ -1,6 +1,7 @@
-# Sources in groups (TL_GROUP_SOURCES, for the builds with sanitizers): a group is compiled as one source that includes
-# them, so what their headers say is read once. These builds come after the ordinary one, which compiles every source
-# by itself and so sees what a source forgets to include.
+# Sources in groups (TL_GROUP_SOURCES): a group is compiled as one source that includes them, so what their headers say is
+# read once. ON, for the builds with sanitizers: all sources. OUTER, for the release build of `make test`: the program's
+# and the tests', whose headers are the largest; the library's are compiled one by one there, so that what a source
+# forgets to include is seen.
 #
 # Two sources of one group share their unnamed namespace. Where both have something of the same name there, one of them
 # stands in this list and is compiled alone. "redefinition of" or "ambiguous" in such a build: give the new one a name
@@ -92,7 +93,9 @@ set(TL_APART
     tests/tensor/layout_test.cpp
     tests/tensor/tensor_test.cpp)
 
-set(CMAKE_UNITY_BUILD ON)
+if(NOT TL_GROUP_SOURCES STREQUAL "OUTER")
+  set(CMAKE_UNITY_BUILD ON)
+endif()
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 
 # At the end of the top folder's file: properties of sources belong to the folder that compiles them.

@@ -63,7 +63,7 @@ if needs clang-format-19 "the layout of the sources"; then
   step "layout" tools/format.sh --check
 fi
 step "include direction" python3 tests/include_direction_test.py .
-step "release: build" build release -DTL_BUILD_BENCH=ON
+step "release: build" build release -DTL_BUILD_BENCH=ON -DTL_GROUP_SOURCES=OUTER
 step "release: headers alone" headers
 step "release: tests" ctest --preset release -j "$jobs"
 step "asan: build" sanitized asan
