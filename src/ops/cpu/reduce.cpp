@@ -464,7 +464,8 @@ void reduce_with(const R& op, const ReducePlan& plan, const Tensor& x, Tensor& o
             const Index column = t % tiles_per_run * tile;
             i = t / tiles_per_run * inner + column;
             width = std::min(tile, inner - column);
-            reduce_columns(op, at(i), width, apart, plan.reduced, begin, end, room.get(), kept.get());
+            reduce_columns(op, at(i), width, apart, plan.reduced, begin, end, room.get(),
+                           kept.get());
           } else {
             kept[0] = reduce_row(op, at(i), plan.reduced, begin, end, room.get());
           }
