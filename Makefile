@@ -7,10 +7,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## build the program and talk with the model that comes with it
-	@tools/deps.sh build serve kernels
-	@[ -f build/release/build.ninja ] || cmake --preset release -DTL_BUILD_TESTS=OFF
-	@cmake --build --preset release --target tl -j $(JOBS)
-	@build/release/bin/tl demo chat
+	@tools/demo.sh $(JOBS)
 
 test: ## every check there is: release, asan, tsan, layout, clang-tidy, includes, headers, package
 	@tools/deps.sh build serve kernels test bench checks hip browser

@@ -80,9 +80,9 @@ set(TL_KERNEL_HEADERS
 # before sm_80), the newest for devices that are not out yet. Code of sm_80 runs on sm_86 and sm_89 as
 # it is.
 set(TL_NVIDIA_TARGETS sm_80 sm_90 sm_100 sm_120 compute_75 compute_120
-    CACHE STRING "NVIDIA architectures to compile kernels for")
+    CACHE STRING "NVIDIA architectures to compile kernels for, or native: those of this machine")
 set(TL_AMD_TARGETS gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1101 gfx1102 gfx1151 gfx1200 gfx1201
-    CACHE STRING "AMD architectures to compile kernels for")
+    CACHE STRING "AMD architectures to compile kernels for, or native: those of this machine")
 set(TL_KERNEL_DIR ${PROJECT_SOURCE_DIR}/build/kernels
     CACHE PATH "Folder for GPU images, shared by all build trees")
 set(TL_KERNEL_JOBS "" CACHE STRING "GPU images compiled at a time; empty: the build tool's default")
@@ -118,7 +118,18 @@ function(tl_keep_known_targets targets known compiler)
   set(${targets} ${kept} PARENT_SCOPE)
 endfunction()
 
+# `targets` is native: the GPUs of this machine, perhaps none.
+function(tl_find_native_targets targets vendor)
+  if(${targets} STREQUAL "native")
+    execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/native_targets.sh ${vendor}
+                    OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE)
+    string(REPLACE "\n" ";" found "${found}")
+    set(${targets} ${found} PARENT_SCOPE)
+  endif()
+endfunction()
+
 set(tl_nvidia_targets ${TL_NVIDIA_TARGETS})
+tl_find_native_targets(tl_nvidia_targets nvidia)
 if(TL_NVCC)
   execute_process(COMMAND ${TL_NVCC} --list-gpu-code OUTPUT_VARIABLE known ERROR_QUIET)
   string(REGEX MATCHALL "sm_[0-9a-z]+" known "${known}")
@@ -129,6 +140,7 @@ else()
 endif()
 
 set(tl_amd_targets ${TL_AMD_TARGETS})
+tl_find_native_targets(tl_amd_targets amd)
 if(TL_HIP_CLANG AND TL_HIP_LLD)
   execute_process(COMMAND ${TL_HIP_CLANG} --target=amdgcn-amd-amdhsa -nogpulib --print-supported-cpus
                   OUTPUT_VARIABLE known ERROR_VARIABLE known)

@@ -58,12 +58,18 @@ sanitized() {  # sanitized PRESET: built by clang, whose sanitizers see more and
 }
 headers() { cmake --build --preset release --target all_verify_interface_header_sets -j "$jobs"; }
 
+# `make demo` builds kernels for the GPUs of this machine only; here they are built for all.
+all_targets=()
+if grep -qs '_TARGETS:STRING=native$' build/release/CMakeCache.txt; then
+  all_targets=(-UTL_NVIDIA_TARGETS -UTL_AMD_TARGETS)
+fi
+
 mkdir -p build
 if needs clang-format-19 "the layout of the sources"; then
   step "layout" tools/format.sh --check
 fi
 step "include direction" python3 tests/include_direction_test.py .
-step "release: build" build release -DTL_BUILD_BENCH=ON -DTL_GROUP_SOURCES=OUTER
+step "release: build" build release -DTL_BUILD_BENCH=ON -DTL_GROUP_SOURCES=OUTER "${all_targets[@]}"
 step "release: headers alone" headers
 step "release: tests" ctest --preset release -j "$jobs"
 step "asan: build" sanitized asan

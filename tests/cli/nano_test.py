@@ -220,6 +220,35 @@ class DefaultModel(unittest.TestCase):
         self.assertEqual(process.returncode, 0)
 
 
+
+class TheModel(unittest.TestCase):
+    """What README.md shows is what the model says."""
+
+    def blocks(self):
+        with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
+            found = re.findall(r"```text\n(> .*?)```", file.read(), re.S)
+        self.assertEqual(len(found), 2)
+        return found
+
+    def test_the_demo_is_as_shown(self):
+        result = run("demo", "chat", "--device", "cpu", stdin=subprocess.DEVNULL)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(self.blocks()[0], result.stdout)
+        self.assertIn("all returned", result.stderr)
+
+    def test_the_chat_is_as_shown(self):
+        shown = self.blocks()[1]
+        asked = re.findall(r"(?m)^> (.*)$", shown)
+        self.assertGreater(len(asked), 3)
+        questions = [part for question in asked for part in ("--ask", question)]
+        result = run("chat", "--greedy", "--device", "cpu", *questions, stdin=subprocess.DEVNULL)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, shown)
+
+    def test_it_is_small(self):
+        self.assertLessEqual(os.path.getsize(os.path.join(NANO, "tallow-nano.gguf")), 8_000_000)
+
+
 if __name__ == "__main__":
     cli_test.TL = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=1)

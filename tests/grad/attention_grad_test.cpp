@@ -5,6 +5,7 @@
 #include "ops/attention.h"
 #include "tl/base/thread_pool.h"
 #include "tl/ops/create.h"
+#include "tl/ops/matmul.h"
 #include "tl/ops/where.h"
 
 namespace tl {
@@ -116,6 +117,13 @@ TEST_P(AttentionKernels, GiveWhatOpsGiveForEveryDtypeAndDepth) {
 TEST_P(AttentionKernels, HaveOpsBesideThemForLongHeads) {
   expect_right("long keys", {.depth = 130}, DType::F32, 2e-6);
   expect_right("long values", {.value_depth = 130}, DType::F32, 2e-6);
+}
+
+TEST_P(AttentionKernels, AreLeftForProductsThatMayRound) {
+  const bool before = allow_tf32(device());
+  set_allow_tf32(device(), true);
+  expect_right("rounded", {.queries = 20, .keys = 24}, DType::F32, 2e-3);
+  set_allow_tf32(device(), before);
 }
 
 TEST_P(AttentionKernels, TakeEveryOption) {

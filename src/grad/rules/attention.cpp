@@ -167,9 +167,17 @@ void attention_and_masks_rule(Flow& flow) {
   AttentionFlow(flow).run();
 }
 
+// The kernels compute f32 as it is. Products that may round to TF32 are so much faster that even with
+// the scores written down they are done sooner.
+bool products_are_faster(const Tensor& gradient) {
+  return !gradient.device().is_cpu() && gradient.dtype() == DType::F32 &&
+         allow_tf32(gradient.device());
+}
+
 // Its kernels were there when it ran.
 void attention_rule(Flow& flow) {
-  if (flow.follows() || flow.gradient().empty() || flow.shape(1)[2] == 0) {
+  if (flow.follows() || flow.gradient().empty() || flow.shape(1)[2] == 0 ||
+      products_are_faster(flow.gradient())) {
     return attention_and_masks_rule(flow);
   }
   AttentionOptions options{.causal = flow.flag(3), .scale = flow.real(0), .softcap = flow.real(1)};
