@@ -167,8 +167,8 @@ void attention_and_masks_rule(Flow& flow) {
   AttentionFlow(flow).run();
 }
 
-// The kernels compute f32 as it is. Products that may round to TF32 are so much faster that even with
-// the scores written down they are done sooner.
+// The kernels compute f32 as it is. Products that may round to TF32 are so much faster that even
+// with the scores written down they are done sooner.
 bool products_are_faster(const Tensor& gradient) {
   return !gradient.device().is_cpu() && gradient.dtype() == DType::F32 &&
          allow_tf32(gradient.device());
