@@ -18,12 +18,14 @@
 #include <cstring>
 #include <exception>
 #include <list>
+#include <memory>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <system_error>
 #include <thread>
 
 #include "cli/serve/connection.h"
-#include "tl/base/error.h"
 
 namespace tl::cli::serve {
 
@@ -98,9 +100,28 @@ class Library : public httplib::Server {
   using httplib::Server::process_request;
 };
 
-}  // namespace
+// Every connection has a thread of its own.
+class LibraryServer {
+ public:
+  LibraryServer(const HttpOptions& options, HttpRoutes routes);
+  LibraryServer(const LibraryServer&) = delete;
+  LibraryServer& operator=(const LibraryServer&) = delete;
+  ~LibraryServer();
 
-struct HttpServer::State {
+  int port() const noexcept;
+  std::size_t connections() const;
+  void accept_until(int stop);
+  void close();
+  bool wait_idle(double seconds);
+  void cut();
+  void join();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct LibraryServer::State {
   struct Client {
     Client(int opened, const HttpOptions& options) : file(opened), connection(opened, options) {}
     int file;
@@ -132,7 +153,7 @@ struct HttpServer::State {
   std::size_t open = 0;
 };
 
-void HttpServer::State::bind() {
+void LibraryServer::State::bind() {
   library.set_socket_options([](socket_t file) {
     // Not SO_REUSEPORT, the library's choice: a second server on the same port is a mistake that
     // should be seen.
@@ -149,16 +170,16 @@ void HttpServer::State::bind() {
     is_bound = library.bind_to_port(options.host, port);
   }
   if (!is_bound) {
-    throw Error(ErrorKind::BadArgument, "serve", "cannot listen on ", options.host, ":",
-                options.port, ": ",
-                errno != 0 ? std::strerror(errno) : "there is no such address here");
+    throw std::runtime_error("cannot listen on " + options.host + ":" +
+                             std::to_string(options.port) + ": " +
+                             (errno != 0 ? std::strerror(errno) : "there is no such address here"));
   }
   listening = library.socket();
   ::listen(listening, 1024);  // the library lets five wait
 }
 
-HttpReply HttpServer::State::answer(const HttpRoutes::Handler& handler,
-                                    const HttpRequest& request) const {
+HttpReply LibraryServer::State::answer(const HttpRoutes::Handler& handler,
+                                       const HttpRequest& request) const {
   try {
     return handler(request);
   } catch (const std::exception& error) {
@@ -166,7 +187,7 @@ HttpReply HttpServer::State::answer(const HttpRoutes::Handler& handler,
   }
 }
 
-void HttpServer::State::add_routes() {
+void LibraryServer::State::add_routes() {
   library.set_payload_max_length(options.body_bytes);
   library.set_keep_alive_timeout(static_cast<time_t>(std::max(1.0, options.idle_seconds)));
   library.set_keep_alive_max_count(1 << 20);  // it only goes into a header; nothing counts
@@ -237,7 +258,7 @@ void HttpServer::State::add_routes() {
   });
 }
 
-void HttpServer::State::serve(Client& client) {
+void LibraryServer::State::serve(Client& client) {
   Connection& connection = client.connection;
   at_work = &connection;
   const auto setup = [&](httplib::Request& request) {
@@ -267,7 +288,7 @@ void HttpServer::State::serve(Client& client) {
   ended.notify_all();
 }
 
-void HttpServer::State::reap() {
+void LibraryServer::State::reap() {
   std::list<Client> done;
   {
     const std::lock_guard lock(mutex);
@@ -282,7 +303,7 @@ void HttpServer::State::reap() {
   }
 }
 
-void HttpServer::State::turn_away(int file) const {
+void LibraryServer::State::turn_away(int file) const {
   constexpr std::string_view kFull =
       "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: "
       "0\r\n\r\n";
@@ -295,7 +316,7 @@ void HttpServer::State::turn_away(int file) const {
   ::close(file);
 }
 
-void HttpServer::State::accept() {
+void LibraryServer::State::accept() {
   const int file = ::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
   if (file < 0) {
     if (errno == EMFILE || errno == ENFILE)
@@ -315,26 +336,26 @@ void HttpServer::State::accept() {
   }
 }
 
-HttpServer::HttpServer(const HttpOptions& options, HttpRoutes routes)
+LibraryServer::LibraryServer(const HttpOptions& options, HttpRoutes routes)
     : state_(std::make_unique<State>(options, std::move(routes))) {
   state_->bind();
   state_->add_routes();
 }
 
-HttpServer::~HttpServer() {
+LibraryServer::~LibraryServer() {
   close();
   cut();
   join();
 }
 
-int HttpServer::port() const noexcept { return state_->port; }
+int LibraryServer::port() const noexcept { return state_->port; }
 
-std::size_t HttpServer::connections() const {
+std::size_t LibraryServer::connections() const {
   const std::lock_guard lock(state_->mutex);
   return state_->open;
 }
 
-void HttpServer::accept_until(int stop) {
+void LibraryServer::accept_until(int stop) {
   while (true) {
     std::array<pollfd, 2> both{pollfd{state_->listening, POLLIN, 0}, pollfd{stop, POLLIN, 0}};
     if (::poll(both.data(), both.size(), 1000) < 0 && errno != EINTR) return;
@@ -347,7 +368,7 @@ void HttpServer::accept_until(int stop) {
   }
 }
 
-void HttpServer::close() {
+void LibraryServer::close() {
   state_->is_closing = true;
   if (state_->listening >= 0) ::close(state_->listening);
   state_->listening = -1;
@@ -357,25 +378,40 @@ void HttpServer::close() {
   }
 }
 
-bool HttpServer::wait_idle(double seconds) {
+bool LibraryServer::wait_idle(double seconds) {
   std::unique_lock lock(state_->mutex);
   return state_->ended.wait_for(lock, std::chrono::duration<double>(seconds),
                                 [&] { return state_->open == 0; });
 }
 
-void HttpServer::cut() {
+void LibraryServer::cut() {
   const std::lock_guard lock(state_->mutex);
   for (State::Client& client : state_->clients) {
     if (!client.is_done) ::shutdown(client.file, SHUT_RDWR);
   }
 }
 
-void HttpServer::join() {
+void LibraryServer::join() {
   {
     std::unique_lock lock(state_->mutex);
     state_->ended.wait(lock, [&] { return state_->open == 0; });
   }
   state_->reap();
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void tl_http_server(const HttpOptions& options,
+                                                                      HttpRoutes& routes,
+                                                                      HttpCalls& calls) {
+  const auto server = std::make_shared<LibraryServer>(options, std::move(routes));
+  calls.port = [server] { return server->port(); };
+  calls.connections = [server] { return server->connections(); };
+  calls.accept_until = [server](int stop) { server->accept_until(stop); };
+  calls.close = [server] { server->close(); };
+  calls.wait_idle = [server](double seconds) { return server->wait_idle(seconds); };
+  calls.cut = [server] { server->cut(); };
+  calls.join = [server] { server->join(); };
 }
 
 }  // namespace tl::cli::serve

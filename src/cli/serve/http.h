@@ -1,5 +1,6 @@
 // HTTP as the rest of `tl serve` sees it: a request in, a reply out. Only http.cpp knows the
-// library behind it.
+// library behind it, and is a shared object that the first server opens: that library brings
+// OpenSSL, which the start of every other command would wait for.
 //
 // Every connection has a thread of its own, up to a limit, so a client that streams never waits for
 // another's thread. Threads that wait cost nothing but their stack; the work is done by the one
@@ -9,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,28 +62,40 @@ struct HttpRoutes {
   std::function<void(const HttpRequest& request, HttpReply& reply)> finish;
 };
 
+// What http.cpp gives. Functions and not a class: two halves of a program that are linked apart
+// need not agree on more.
+struct HttpCalls {
+  std::function<int()> port;
+  std::function<std::size_t()> connections;
+  std::function<void(int stop)> accept_until;
+  std::function<void()> close;
+  std::function<bool(double seconds)> wait_idle;
+  std::function<void()> cut;
+  std::function<void()> join;
+};
+
 class HttpServer {
  public:
   // Binds the port. Throws BadArgument where that cannot be done.
   HttpServer(const HttpOptions& options, HttpRoutes routes);
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
-  ~HttpServer();  // after close()
 
-  int port() const noexcept;
-  std::size_t connections() const;
+  int port() const { return calls_.port(); }
+  std::size_t connections() const { return calls_.connections(); }
 
   // Accepts connections until `stop` (a file) can be read.
-  void accept_until(int stop);
+  void accept_until(int stop) { calls_.accept_until(stop); }
   // No more connections, and no more requests on those there are; who is at work goes on.
-  void close();
-  bool wait_idle(double seconds);  // until no connection is left; false when that takes longer
-  void cut();                      // what is left is cut off
-  void join();                     // waits for the threads
+  void close() { calls_.close(); }
+  // Until no connection is left; false when that takes longer.
+  bool wait_idle(double seconds) { return calls_.wait_idle(seconds); }
+  void cut() { calls_.cut(); }    // what is left is cut off
+  void join() { calls_.join(); }  // waits for the threads
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  HttpCalls calls_;
 };
+
+// The one symbol of the shared object. Throws std::runtime_error where the port cannot be had.
+extern "C" void tl_http_server(const HttpOptions& options, HttpRoutes& routes, HttpCalls& calls);
 
 }  // namespace tl::cli::serve
