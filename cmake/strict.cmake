@@ -18,10 +18,10 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # library uses what C++17 deprecates; and sources name warnings of GCC's to turn them off.
   list(APPEND tl_warnings -Wno-sign-conversion -Wno-deprecated-declarations -Wno-unknown-warning-option)
 endif()
-if(TL_GROUP_SOURCES)
-  # Names of one source shadow those of another in its group; the ordinary build looks at each alone.
-  list(APPEND tl_warnings -Wno-shadow -Wno-macro-redefined)
-endif()
+# Names of one source shadow those of another in its group, and GCC takes a source in a group for a header.
+foreach(warning shadow macro-redefined subobject-linkage)
+  list(APPEND tl_warnings "$<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:-Wno-${warning}>")
+endforeach()
 if(TL_WERROR)
   list(APPEND tl_warnings -Werror)
 endif()
