@@ -65,6 +65,7 @@ set(TL_APART
     src/runtime/module_store.cpp
     src/runtime/read_into.cpp
     src/tensor/safetensors_header.cpp
+    tests/grad/attention_grad_test.cpp
     tests/grad/loss_test.cpp
     tests/model/chat_template_test.cpp
     tests/ops/binary_test.cpp
