@@ -4,8 +4,8 @@
 //
 // Nothing of the size of (queries, keys) is kept: the probabilities are computed again, by kernels
 // tile by tile. Where there are none (gradients of masks and slopes, those that are differentiated
-// themselves, on a GPU f64, f8 and long heads), by ops for as many queries at a time as take little
-// memory.
+// themselves, on a GPU all but f32 and long heads), by ops for as many queries at a time as take
+// little memory.
 #include <algorithm>
 #include <limits>
 #include <optional>

@@ -158,7 +158,6 @@ void attention_gradient(const ops::AttentionGradientArguments& arguments,
                         ops::AttentionGradients& found) {
   const Device device = found.q.device();
   const Stream& stream = device.stream();
-  const DType dtype = found.q.dtype();
   const std::byte* q = arguments.forward.q->read(stream);
   const std::byte* k = arguments.forward.k->read(stream);
   const std::byte* v = arguments.forward.v->read(stream);
@@ -175,10 +174,10 @@ void attention_gradient(const ops::AttentionGradientArguments& arguments,
         .grid = {static_cast<std::uint64_t>(divide_up(rows, kTileQueries) * all.a.batch * heads)},
         .block = {kThreads}};
   };
-  run(device, attention_grad_kernel(family_of(AttentionGradFamily::Queries32, width), dtype),
+  run(device, attention_grad_kernel(family_of(AttentionGradFamily::Queries32, width)),
       blocks(all.a.heads, all.a.queries), q, k, v, arguments.out->read(stream), g,
       found.q.write(stream), all);
-  run(device, attention_grad_kernel(family_of(AttentionGradFamily::Keys32, width), dtype),
+  run(device, attention_grad_kernel(family_of(AttentionGradFamily::Keys32, width)),
       blocks(all.a.kv_heads, all.a.keys), q, k, v, g, found.k.write(stream), found.v.write(stream),
       all);
 }
