@@ -9,7 +9,7 @@ namespace tl::lang {
 namespace {
 
 using logic::Expression;
-using Op = Expression::Op;
+using SumOp = Expression::Op;
 
 constexpr std::size_t kMostLetters = 51;  // one is left for the rows of joined places
 
@@ -67,8 +67,8 @@ class SumMaker {
   char argument(const Expression& e, const logic::ColumnType& column) {
     const EntitySet* domain = k_.domain(column);
     if (domain == nullptr) return 0;
-    if (e.op == Op::Any) return letters_.fresh();
-    if (e.op == Op::Value) {
+    if (e.op == SumOp::Any) return letters_.fresh();
+    if (e.op == SumOp::Value) {
       const auto* name = std::get_if<std::string>(&db_.symbols()[e.constant]);
       const std::int64_t at = name != nullptr ? domain->place(*name) : -1;
       if (at < 0) return 0;
@@ -76,7 +76,7 @@ class SumMaker {
       sum_.chosen.push_back({letter, domain, at});
       return letter;
     }
-    if (e.op != Op::Variable) return 0;
+    if (e.op != SumOp::Variable) return 0;
     char& letter = variables_[e.variable];
     if (letter == 0) {
       letter = letters_.fresh();
