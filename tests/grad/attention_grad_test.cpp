@@ -140,7 +140,8 @@ TEST_P(AttentionKernels, TakeEveryOption) {
   check("window", {.window = 9}, 80);
   check("causal window", {.causal = true, .window = 3}, 80);
   check("cap", {.causal = true, .softcap = 0.8}, 67);
-  const Tensor slopes = Tensor::from(std::vector<float>{0.5, -0.25, 0.1, 0}, {4}, Device::cpu());
+  const Tensor slopes =
+      Tensor::from(std::vector<float>{0.5F, -0.25F, 0.1F, 0.0F}, {4}, Device::cpu());
   check("slopes", {.causal = true, .slopes = slopes}, 5);
   const Tensor added = made({2, 1, 67, 80}, 6, DType::F32);
   check("numbers added", {.mask = added, .softcap = 2}, 67);
