@@ -34,7 +34,11 @@ std::vector<double> linear_ticks(double low, double high, int most) {
   // Rounding must not lose a tick at an end of the axis.
   const double first = std::ceil(low / step - 1e-6);
   const double last = std::floor(high / step + 1e-6);
-  for (double i = first; i <= last; ++i) out.push_back(i == 0 ? 0 : i * step);
+  const auto count = static_cast<int>(last - first) + 1;
+  for (int i = 0; i < count; ++i) {
+    const double at = first + i;
+    out.push_back(at == 0 ? 0 : at * step);
+  }
   return out;
 }
 
