@@ -237,7 +237,7 @@ std::size_t forward_solutions(Context& context, const LogicSite& site,
   Forward forward(context, site.relation, false);
   if (forward.possible() && !forward.large()) {
     if (const auto sum = sum_of_query(k, site, values, true)) {
-      const AnyTensor whole = forward.fixed_point(site.relation);
+      AnyTensor whole = forward.fixed_point(site.relation);
       return count_above_zero(contract(
           context, factors_of(context, *sum, [&](RelationId) { return whole; }), sum->output));
     }
