@@ -60,6 +60,7 @@ std::vector<MemorySample> PlaceMemory::peaks(std::size_t most) const {
 
 MemoryTimeline::MemoryTimeline() {
   heard_by = this;
+  // NOLINTNEXTLINE(cppcoreguidelines-prefer-member-initializer): it may be called from here on
   before_ = set_memory_hook(hear);
 }
 

@@ -7,7 +7,7 @@
 #include "base/chart.h"
 #include "tensor/atomic_file.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): it is theirs
 class App;
 }
 

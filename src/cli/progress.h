@@ -61,7 +61,7 @@ class Progress {
   Clock::time_point next_;  // not before it
   struct Sample {
     Clock::time_point when;
-    std::uint64_t done;
+    std::uint64_t done = 0;
   };
   std::deque<Sample> samples_;  // of the last seconds
 };
