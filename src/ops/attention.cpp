@@ -11,6 +11,7 @@
 #include "ops/rows.h"
 #include "tl/kernels/attention_grad.h"
 #include "tl/ops/copy.h"
+#include "tl/ops/matmul.h"
 
 namespace tl {
 namespace {
@@ -162,6 +163,9 @@ bool has_attention_gradient(const Tensor& q, const Tensor& v) {
   const std::int64_t depth = q.dim(-1), value_depth = v.dim(-1);
   if (depth == 0 || value_depth == 0) return false;
   if (q.location().is_cpu()) return true;
+  // The kernels compute f32 as it is. Products that may round to TF32 are so much faster that even
+  // with the scores written down they are done sooner.
+  if (q.dtype() == DType::F32 && allow_tf32(q.device())) return false;
   return has_attention_grad(q.dtype()) && std::max(depth, value_depth) <= gpu::kMostGradientDepth;
 }
 

@@ -4,8 +4,8 @@
 //
 // Nothing of the size of (queries, keys) is kept: the probabilities are computed again, by kernels
 // tile by tile. Where there are none (gradients of masks and slopes, those that are differentiated
-// themselves, on a GPU all but f32 and long heads), by ops for as many queries at a time as take
-// little memory.
+// themselves, on a GPU all but f32, long heads and products that may round), by ops for as many
+// queries at a time as take little memory.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -167,17 +167,9 @@ void attention_and_masks_rule(Flow& flow) {
   AttentionFlow(flow).run();
 }
 
-// The kernels compute f32 as it is. Products that may round to TF32 are so much faster that even
-// with the scores written down they are done sooner.
-bool products_are_faster(const Tensor& gradient) {
-  return !gradient.device().is_cpu() && gradient.dtype() == DType::F32 &&
-         allow_tf32(gradient.device());
-}
-
 // Its kernels were there when it ran.
 void attention_rule(Flow& flow) {
-  if (flow.follows() || flow.gradient().empty() || flow.shape(1)[2] == 0 ||
-      products_are_faster(flow.gradient())) {
+  if (flow.follows() || flow.gradient().empty() || flow.shape(1)[2] == 0) {
     return attention_and_masks_rule(flow);
   }
   AttentionOptions options{.causal = flow.flag(3), .scale = flow.real(0), .softcap = flow.real(1)};
