@@ -17,7 +17,7 @@ cmake --build --preset release -j "$jobs"
 rm -rf $bundle
 mkdir -p $bundle/bin $bundle/lib
 for program in tl base_tests runtime_tests kernels_tests tensor_tests ops_tests quant_tests model_tests weights_tests \
-    decoder_tests engine_tests sampler_tests grad_tests lang_value_tests lang_library_tests; do
+    decoder_tests engine_tests sampler_tests grad_tests train_tests capi_tests lang_value_tests lang_library_tests; do
   cp build/release/bin/$program $bundle/bin/
 done
 cp build/release/bin/*_bench $bundle/bin/
