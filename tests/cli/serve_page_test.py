@@ -51,6 +51,10 @@ class Page:
     def all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
+    def texts(self, selector):
+        """What is written in them, read in one step: the page draws its turns anew while it is looked at."""
+        return self.driver.execute_script("return [...document.querySelectorAll(arguments[0])].map(node => node.innerText)", selector)
+
     def until(self, claim, what, seconds=30):
         WebDriverWait(self.driver, seconds, poll_frequency=0.02).until(lambda _: claim(), what)
 
@@ -58,8 +62,7 @@ class Page:
         self.one("#text").send_keys(text)
 
     def answer(self):
-        turns = self.all(".turn.assistant .words")
-        return turns[-1].text if turns else ""
+        return (self.texts(".turn.assistant .words") or [""])[-1]
 
     def set(self, name, value):
         self.driver.execute_script("const input = document.getElementById('s-' + arguments[0]);"
@@ -88,7 +91,7 @@ def test_chat(page, server):
     stopped = page.answer()
     time.sleep(0.3)
     check(page.answer() == stopped, "nothing comes after the stop")
-    check(page.one(".turn.user .words").text.startswith("hello\n<img"), "Shift+Enter is a new line, markup is text")
+    check(page.texts(".turn.user .words")[0].startswith("hello\n<img"), "Shift+Enter is a new line, markup is text")
     check(not page.all("#turns img"), "what is written is not read as HTML")
 
 
@@ -98,11 +101,11 @@ def test_stop_button_and_whole_answer(page):
     page.until(lambda: len(page.all(".turn.assistant")) == 2 and page.answer(), "the second answer begins")
     page.one("#stop").click()
     page.until(lambda: page.one("#send").is_displayed(), "the button stops it")
-    check("stopped" in page.all(".turn.assistant .note")[-1].text, "the answer is marked")
+    page.until(lambda: "stopped" in "".join(page.texts(".turn.assistant:last-child .note")), "the answer is marked")
     page.set("max_tokens", "8")
     page.all(".turn.assistant")[-1].find_element(By.CSS_SELECTOR, "[data-act=again]").click()
-    page.until(lambda: "tokens" in "".join(note.text for note in page.all(".turn.assistant:last-child .note")), "a whole answer")
-    check("reused" in page.all(".turn .note")[-1].text, "what was computed before is shared")
+    page.until(lambda: "tokens" in "".join(page.texts(".turn.assistant:last-child .note")), "a whole answer")
+    check("reused" in page.texts(".turn .note")[-1], "what was computed before is shared")
 
 
 def test_fork_and_edit(page):
@@ -115,12 +118,12 @@ def test_fork_and_edit(page):
     page.until(lambda: len(page.all(".turn .note")) >= 2 and page.one("#send").is_displayed(), "it goes on by itself")
     check(len(page.all(".turn")) == 4, "the fork has its own second turn")
     page.all("#chats .open")[1].click()
-    page.until(lambda: len(page.all(".turn.user")) == 2 and "go on" in page.all(".turn.user .words")[1].text,
+    page.until(lambda: len(page.all(".turn.user")) == 2 and "go on" in page.texts(".turn.user .words")[1],
                "the first chat is as it was")
     page.all(".turn.user")[1].find_element(By.CSS_SELECTOR, "[data-act=edit]").click()
     check(page.one("#text").get_attribute("value") == "go on" and page.one("#editing").is_displayed(), "it can be changed")
     page.type(" differently" + Keys.ENTER)
-    page.until(lambda: page.all(".turn.user .words")[-1].text == "go on differently" and page.one("#send").is_displayed(),
+    page.until(lambda: page.texts(".turn.user .words")[-1:] == ["go on differently"] and page.one("#send").is_displayed(),
                "what was changed is sent")
     check(len(page.all(".turn")) == 4, "and takes the place of what was")
     page.driver.refresh()
