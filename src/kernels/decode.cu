@@ -3,12 +3,12 @@
 // A phase is a product with up to three matrices, attention, or the look-up of the embedding
 // (gpu_decode.h). A launch does one phase or many; between two phases of a launch all its blocks
 // meet, so they must all be resident. What a phase computes does not depend on how launches are
-// cut. It does depend on how many blocks there are: the host shares rows among warps and splits
-// keys by that number, and sums are added in the order that follows.
+// cut. It does depend on how many blocks there are: the host cuts rows and keys into parts by that
+// number, and sums are added in the order that follows.
 //
 // A product's input is normed and made into bytes (or halves) by every block for itself: that takes
-// less than a meeting would. Where the device can bring memory by itself, the weights of the next
-// product are on their way to shared memory while blocks meet.
+// less than a meeting would. Where the device can bring memory by itself, weights are on their way
+// to shared memory all the time, also while blocks meet (decode_room.h).
 #define GPU_THREADS 512
 #define GPU_LEAST_BLOCKS 1
 #include "decode_attention.h"
@@ -22,31 +22,22 @@
 
 // ---- meetings
 
-// All blocks have come here `times` times. Meanwhile the block sends for the weights of `next`,
-// where there is such a product.
-GPU_INLINE void meet(const DecodeStep& step, int times, const DecodeLinear* next,
-                     const Room& room) {
-  barrier();
-  if (next != nullptr) {
-    begin(*next, 0, static_cast<int>(kWarp), room);
-    // A norm's weights are read once for each token, and by then are far away. Each block calls for
-    // some: all of them for all would be in each other's way.
-    constexpr unsigned kLine = 32;  // floats
-    if (next->norm != nullptr && thread_index() == kBlockThreads / 2) {
+// Asks for what the next phase reads and this one does not write to be brought nearer: all blocks
+// for some of it.
+GPU_INLINE void call_ahead(const DecodePhase& next, const DecodeStep& step) {
+  constexpr int kLine = 128;  // bytes
+  if (next.kind == DecodeKind::Linear && next.linear.norm != nullptr) {
+    constexpr unsigned kFloats = kLine / sizeof(float);
+    if (thread_index() == kBlockThreads / 2) {
       GPU_ROLLED
-      for (unsigned at = block_index() * kLine; at < static_cast<unsigned>(next->k);
-           at += block_count() * kLine) {
-        call_line(next->norm + at);
+      for (unsigned at = block_index() * kFloats; at < static_cast<unsigned>(next.linear.k);
+           at += block_count() * kFloats) {
+        call_line(next.linear.norm + at);
       }
     }
+  } else if (next.kind == DecodeKind::Attention) {
+    call_keys(next.attention, step);
   }
-  if (thread_index() == 0) {
-    const Bits32 all = step.met_before + static_cast<Bits32>(times) * block_count();
-    announce(step.met);
-    while (static_cast<int>(observe(step.met) - all) < 0) {
-    }
-  }
-  barrier();
 }
 
 // ---- the embedding
@@ -127,7 +118,7 @@ GPU_INLINE void embed(const DecodeEmbed& p, const DecodeStep& step) {
 
 // ---- the kernel
 
-// Phases are read into shared memory ahead of their time: two after the one at hand.
+// A phase on its way to shared memory.
 struct Ticket {
   Bits64 word;
   GPU_INLINE void load(const DecodePhase* phase, bool there) {
@@ -135,9 +126,9 @@ struct Ticket {
     const unsigned i = thread_index();
     if (there && i < sizeof(DecodePhase) / 8) word = reinterpret_cast<const Word*>(phase)[i].at;
   }
-  GPU_INLINE void store(DecodePhase* to) const {
+  GPU_INLINE void store(DecodePhase& to) const {
     const unsigned i = thread_index();
-    if (i < sizeof(DecodePhase) / 8) reinterpret_cast<Word*>(to)[i].at = word;
+    if (i < sizeof(DecodePhase) / 8) reinterpret_cast<Word*>(&to)[i].at = word;
   }
 
  private:
@@ -146,46 +137,56 @@ struct Ticket {
   };
 };
 
+// All blocks have come to the end of the phase before `next`.
+GPU_INLINE void wait_for_all(const DecodeStep& step, const DecodePhase& next) {
+  const Bits32 all = step.met_before + static_cast<Bits32>(next.meetings) * block_count();
+  while (static_cast<int>(observe(step.met) - all) < 0) {
+  }
+}
+
 GPU_INLINE void all_phases(const DecodeStep& step) {
   GPU_SHARED Chunk vectors[kDecodeRoom / sizeof(Chunk)];
   GPU_SHARED float sums[kDecodeSums];
-  GPU_SHARED Tile tiles[kDecodeTiles];
-  GPU_SHARED Delivery deliveries[kDecodeSlots];
-  GPU_SHARED Bits64 phases[4][sizeof(DecodePhase) / 8];
-  const auto place = [&](int i) { return reinterpret_cast<DecodePhase*>(phases[i % 4]); };
-  const Room room{vectors, sums, tiles, deliveries, static_cast<Bits8*>(dynamic_shared())};
-  Ticket ticket = {};
-  for (int i = step.first; i < step.first + 2 && i < step.last; ++i) {
+  GPU_SHARED float scale;
+  GPU_SHARED int limit;
+  GPU_SHARED Sending sendings[kWarps];
+  GPU_SHARED Delivery deliveries[kWarps * kDecodeSlots];
+  GPU_SHARED Bits64 phases[kPlaces][sizeof(DecodePhase) / 8];
+  const Room room{vectors, sums, &scale, &limit, deliveries, sendings, {phases}};
+  for (int i = step.first; i < step.first + 3 && i < step.last; ++i) {
+    Ticket ticket = {};
     ticket.load(step.phases + i, true);
-    ticket.store(place(i));
+    ticket.store(room.phases[i]);
   }
-  if (thread_index() < kDecodeSlots) deliveries[thread_index()].open();
+  if (thread_index() < kWarps * kDecodeSlots) deliveries[thread_index()].open();
+  if (thread_index() == 0) limit = step.first + 3 < step.last ? step.first + 3 : step.last;
   barrier();
-  Bits32 turns = 0;
-  int begun = -1;  // the product whose weights are on their way
+  Slots slots(step, room);
+  if constexpr (kDelivers) slots.fill(0);
   GPU_ROLLED
   for (int i = step.first; i < step.last; ++i) {
-    const DecodePhase& phase = *place(i);
-    ticket.load(step.phases + i + 2, i + 2 < step.last);
+    const DecodePhase& phase = room.phases[i];
     if (phase.kind == DecodeKind::Linear) {
-      if (begun != i) {
-        begin(phase.linear, 0, 0, room);
-        barrier();
-      }
-      linear(phase.linear, step, room, turns);
+      linear(phase.linear, step, room, slots);
     } else if (phase.kind == DecodeKind::Attention) {
       attention(phase.attention, step, room);
     } else {
       embed(phase.embed, step);
     }
     if (i + 1 == step.last) break;
-    ticket.store(place(i + 2));
+    // A meeting, and the phase after those that are in shared memory.
+    const DecodePhase& next = room.phases[i + 1];
+    const bool meets = next.kind != DecodeKind::Linear || next.linear.again == 0;
     barrier();
-    // The next product comes now, or after what is next.
-    const int next = place(i + 1)->kind == DecodeKind::Linear ? i + 1 : i + 2;
-    const bool known = begun != next && next < step.last;
-    if (known) begun = next;
-    meet(step, i + 1 - step.first, known ? &place(next)->linear : nullptr, room);
+    if (meets && thread_index() == 0) announce(step.met);
+    Ticket ticket = {};
+    ticket.load(step.phases + i + 3, i + 3 < step.last);
+    if (meets) call_ahead(next, step);
+    if (meets && thread_index() == 0) wait_for_all(step, next);
+    if (thread_index() == 0) limit = i + 4 < step.last ? i + 4 : step.last;
+    ticket.store(room.phases[i + 3]);
+    barrier();
+    if constexpr (kDelivers) slots.fill(0);
   }
 }
 

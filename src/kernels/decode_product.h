@@ -48,9 +48,9 @@ struct Held {
   }
 };
 
-// Fills the room's vectors; returns what sums are to be multiplied by. A vector that is normed is
+// Fills the room's vectors, and its scale. A vector that is normed is
 // held whole; others may be longer.
-GPU_INLINE float prepare(const DecodeLinear& p, const Room& room) {
+GPU_INLINE void prepare(const DecodeLinear& p, const Room& room) {
   const int own = 4 * static_cast<int>(thread_index());
   const bool normed = p.norm != nullptr;
   float scale = 1.0f, factor = 1.0f;
@@ -127,103 +127,56 @@ GPU_INLINE float prepare(const DecodeLinear& p, const Room& room) {
       if (within == 0) planes.scales[group] = packed.scale;
     }
   }
-  return 1.0f / factor;
+  if (thread_index() == 0) *room.scale = 1.0f / factor;
 }
 
 // ---- a product
 
-// `turns` has a bit for each slot: which turn its next delivery is.
-GPU_INLINE void all_rows(const DecodeLinear& p, const Room& room, Bits32& turns) {
-  const int all = p.tiles, slots = slots_of(p), slot_bytes = p.slot_bytes;
-  const Shared shared{p.k, p.warps, p.warps == 4 ? 2 : p.warps - 1};
-  int tile = 0, slot = 0;
-  GPU_ROLLED
-  for (int run = 0; run < p.runs; ++run) {
-    const DecodeRun of = p.run[run];
-    const DecodeRows& part = p.part[of.first];
-    const int format = part.format, end = tile + of.tiles;
-    Rows rows;
-    rows.bytes = static_cast<int>(part.row_bytes);
-    GPU_ROLLED
-    for (; tile < end; ++tile) {
-      rows.tile = room.tiles + tile;
-      if (slots == 0) {
-        GPU_UNROLLED
-        for (int w = 0; w < kDecodeWeights; ++w) {
-          rows.at[w] = p.part[w].weight + rows.tile->from[w];
-        }
-      } else {
-        rows.at[0] = rows.at[1] = rows.at[2] = room.ring + slot * slot_bytes;
-        room.deliveries[slot].wait(turns >> slot & 1u);
-        turns ^= 1u << slot;
-      }
-      rows_of(format, rows, shared, room);
-      if (slots == 0) continue;
-      if (tile + slots < all) {
-        barrier();
-        if (thread_index() == 0) {
-          int other = 0, other_end = p.run[0].tiles;
-          while (tile + slots >= other_end) other_end += p.run[++other].tiles;
-          send_for(p, other, room.tiles[tile + slots], slot, room);
-        }
-      }
-      slot = slot + 1 == slots ? 0 : slot + 1;
-    }
-  }
-}
-
-GPU_INLINE float total(const DecodeLinear& p, const Room& room, int at) {
-  const int shift = p.warps == 4 ? 2 : p.warps - 1;
-  float sum = room.sums[at];
-  for (int w = 1; w < p.warps; ++w) sum += room.sums[w * (kDecodeSums >> shift) + at];
+// The sum of a row.
+GPU_INLINE float total(const DecodeLinear& p, const Rows& rows, const Room& room, int row) {
+  float sum = room.sums[row];
+  for (int s = 1; s < 1 << p.share_bits; ++s) sum += room.sums[s * rows.all() + row];
   return sum;
 }
 
-// begin() was called for the first chunk.
 GPU_INLINE void linear(const DecodeLinear& p, const DecodeStep& step, const Room& room,
-                       Bits32& turns) {
+                       Slots& slots) {
+  const Rows rows(p);
   // What is added to is called for early.
   const auto thread = static_cast<int>(thread_index());
-  const bool adds = p.output == DecodeOutput::Add;
-  const Range first_rows = own_rows(p.part[0]).part(0, p.chunks);
+  const bool adds = p.output == DecodeOutput::Add, gated = p.output == DecodeOutput::Gated;
   float before = 0.0f;
-  if (adds && thread < first_rows.last - first_rows.first) {
-    before = p.part[0].out[first_rows.first + thread];
+  if (adds && thread < rows.end[0]) {
+    before = p.part[0].out[p.part[0].out_at + own_rows(p.part[0]).first + thread];
   }
-  const float scale = prepare(p, room);
-  barrier();
-  const bool gated = p.output == DecodeOutput::Gated;
-  GPU_ROLLED
-  for (int chunk = 0; chunk < p.chunks; ++chunk) {
-    if (chunk > 0) {
-      begin(p, chunk, 0, room);
-      barrier();
-    }
-    all_rows(p, room, turns);
+  if (p.again == 0) {
+    prepare(p, room);
     barrier();
+  }
+  all_pieces(p, rows, room, slots);
+  barrier();
+  const float scale = *room.scale;
+  GPU_ROLLED
+  for (int w = 0; w < (gated ? 1 : p.parts); ++w) {
+    const DecodeRows& part = p.part[w];
+    const Range own = own_rows(part);
+    float* out = (part.out != nullptr ? part.out : step.logits) + part.out_at;
     GPU_ROLLED
-    for (int w = 0; w < (gated ? 1 : p.parts); ++w) {
-      const DecodeRows& part = p.part[w];
-      const Range now = own_rows(part).part(chunk, p.chunks);
-      float* out = part.out != nullptr ? part.out : step.logits;
-      GPU_ROLLED
-      for (int i = thread; i < now.last - now.first; i += kDecodeThreads) {
-        const int row = now.first + i;
-        float y = total(p, room, w * p.sums_each + i) * scale;
-        if (part.bias != nullptr) y += part.bias[row];
-        if (gated) {
-          float through = total(p, room, p.sums_each + i) * scale;
-          if (p.part[1].bias != nullptr) through += p.part[1].bias[row];
-          y = (p.is_gelu != 0 ? tl::functors::gelu(y) : tl::functors::times_sigmoid(y, y, 0.0f)) *
-              through;
-        } else if (adds) {
-          y += chunk == 0 && i == thread ? before : out[row];
-        } else if (p.softcap != 0.0f) {
-          y = p.softcap * tl::elementary::tanh(y / p.softcap);
-        }
-        out[row] = y;
+    for (int i = thread; i < own.count(); i += kDecodeThreads) {
+      const int row = own.first + i;
+      float y = total(p, rows, room, rows.begin(w) + i) * scale;
+      if (part.bias != nullptr) y += part.bias[row];
+      if (gated) {
+        float through = total(p, rows, room, rows.begin(1) + i) * scale;
+        if (p.part[1].bias != nullptr) through += p.part[1].bias[row];
+        y = (p.is_gelu != 0 ? tl::functors::gelu(y) : tl::functors::times_sigmoid(y, y, 0.0f)) *
+            through;
+      } else if (adds) {
+        y += i == thread ? before : out[row];
+      } else if (p.softcap != 0.0f) {
+        y = p.softcap * tl::elementary::tanh(y / p.softcap);
       }
+      out[row] = y;
     }
-    if (chunk + 1 < p.chunks) barrier();
   }
 }

@@ -128,8 +128,8 @@ GPU_INLINE Bits64 warp_ballot(bool predicate) { return __ballot_sync(kAllLanes, 
 GPU_INLINE unsigned count_bits(Bits32 b) { return static_cast<unsigned>(__popc(b)); }
 GPU_INLINE unsigned count_bits(Bits64 b) { return static_cast<unsigned>(__popcll(b)); }
 
-// Instructions before this stay before it. AMD's scheduler else takes ballots of a whole unrolled
-// loop together, which are more masks than there are registers.
+// Instructions before this stay before it. AMD's scheduler else takes the ballots, or the loads, of
+// a whole unrolled loop together, which are more than there are registers.
 GPU_INLINE void keep_order() {}
 
 // x, but the compiler does not know it: what follows from it is computed again rather than kept in

@@ -11,14 +11,17 @@ using float_bits::Bits32;
 using float_bits::Bits8;
 
 inline constexpr int kDecodeThreads = 512;
-inline constexpr int kDecodeShares = 4;       // warps that may share a row
 inline constexpr int kDecodeWeights = 3;      // matrices of a phase
-inline constexpr int kDecodeSums = 2048;      // of a block's rows, times the warps that share one
-inline constexpr int kDecodeTiles = 48;       // pieces in which a block takes its rows
-inline constexpr int kDecodeSlots = 8;        // pieces that may be under way
+inline constexpr int kDecodeSums = 2048;      // of the pieces of a block's rows
+inline constexpr int kDecodeTotals = 64;      // of these, for a few of attention's
+inline constexpr int kDecodeSlots = 8;        // pieces that may be under way to a warp
 inline constexpr int kDecodeRoom = 35 << 10;  // bytes of shared memory for a phase's vectors
 inline constexpr int kDecodeWidth = 16 * kDecodeThreads;  // of a vector that is normed
-inline constexpr int kDecodeValues = 256;                 // elements of a head's value
+inline constexpr int kDecodeHead = 256;                   // elements of a key or a value
+// What a lane takes of a piece at most: groups of 32 columns of a quantised row, groups of 8 of
+// another. Lanes of wide warps have few registers left for more.
+constexpr int decode_groups(int warp) { return warp == 64 ? 2 : 3; }
+constexpr int decode_eights(int warp) { return warp == 64 ? 2 : 4; }
 
 enum class DecodeKind : int { Embed, Linear, Attention };
 enum class DecodeOutput : int { Store, Add, Gated };
@@ -34,39 +37,35 @@ struct DecodeRows {
   Index row_bytes;
   const float* bias;  // or null
   float* out;         // null: DecodeStep::logits
+  int out_at;         // where the first row's product goes
   int rows;
   int each, more;  // every block has `each` rows, and the first `more` blocks one more
+  int unit_bytes;  // of a unit of a row
   int format;
-};
-
-// Neighbouring matrices of one format, whose rows are taken together.
-struct DecodeRun {
-  int first, last;  // matrices
-  int tiles;        // pieces in which a block takes its share
 };
 
 // y = W * input, where the input is x, or the norm of x. With `added` x is first increased by the
 // norm of that, and what comes of it is kept in `kept`, which is not x.
+//
+// A row is `units` units of 32 or 256 columns. It is taken in 2^share_bits pieces of whole units,
+// as equal as can be: a lane takes no more of one than decode_groups() or decode_eights() says. A
+// block's rows, of all matrices, are numbered one after the other; piece s of row r has the number
+// s * rows + r, and each warp takes pieces with neighbouring numbers.
 struct DecodeLinear {
   DecodeRows part[kDecodeWeights];
-  DecodeRun run[kDecodeWeights];
   const float* x;
   const float* norm;  // weights, or null: x as it is
   const float* added;
   const float* added_norm;
   float* kept;
-  int parts, runs;
-  int tiles;       // of all runs
-  int sums_each;   // room for sums of each matrix
-  int chunks;      // a block's rows are summed up in so many turns
-  int slots;       // pieces under way in shared memory; 0: rows are read where they are
-  int slot_bytes;  // a multiple of 16
-  int k;           // columns of each matrix
-  int warps;       // that share a row
+  int parts;
+  int k;  // columns of each matrix
+  int units, unit_groups, share_bits;
   float eps;
   DecodeOutput output;  // Gated: part 0 is the gate, part 1 what it lets through
   int is_gelu;
   int halves;     // the input becomes f16 (for f16 and bf16) instead of bytes
+  int again;      // more rows with the input of the phase before
   float softcap;  // of what is stored; 0: none
 };
 
@@ -91,7 +90,8 @@ struct DecodeAttention {
   int group;                             // heads / kv_heads
   int members;                           // warps of a block that share a head
   unsigned by_group, by_half, by_value;  // 2^20 / group, / (rope_size / 2) and / value_size
-  int key_size, value_size;
+  int key_size, value_size;              // multiples of 8
+  int key_bits, value_bits;  // 2^bits lanes, 8 to 32, are enough for eight elements each
   int rope_size;
   int rope_halves;
   float eps;
@@ -111,7 +111,7 @@ struct DecodeEmbed {
 
 struct DecodePhase {
   DecodeKind kind;
-  int fill;
+  int meetings;  // that come before it in a step
   union {
     DecodeLinear linear;
     DecodeAttention attention;
@@ -119,14 +119,15 @@ struct DecodePhase {
   };
 };
 
-// Which keys the token sees, and how they are cut into parts of `each`, a multiple of 32.
+// Which keys the token sees, and how they are cut into parts of `each`.
 struct DecodeSight {
   Index begin;
   int each;
   int splits;
 };
 
-// One launch: phases first to last - 1, with all blocks meeting between two of them.
+// One launch: phases first to last - 1, with all blocks meeting between two of them, but not before
+// one that has the input of the one before.
 struct DecodeStep {
   const DecodePhase* phases;
   const Bits32* token;
@@ -140,6 +141,9 @@ struct DecodeStep {
   Bits32 met_before;
   unsigned fault_tag;
   int first, last;
+  // Where a device can bring memory to shared memory by itself: the pieces that may be under way to
+  // a warp, at least 2, and the room for one, a multiple of 16.
+  int slots, slot_bytes;
 };
 
 }  // namespace tl::kernels

@@ -16,34 +16,30 @@ struct Eight {
 // at a time, from a multiple of eight.
 template <class T>
 struct Rows {
-  GPU_INLINE static Eight load(const Bits8* head, int size, int position, int element) {
-    const T* from = reinterpret_cast<const T*>(head) + position * size + element;
-    Eight eight;
-    if constexpr (sizeof(T) == 4) {
-      const auto low = load_vec<4>(from), high = load_vec<4>(from + 4);
+  // As they are kept.
+  struct Packed {
+    static constexpr int kParts = sizeof(T) == 4 ? 2 : 1;
+    Vec<T, 8 / kParts> part[kParts];
+    GPU_INLINE void load(const Bits8* head, int size, int position, int element) {
+      const T* from = reinterpret_cast<const T*>(head) + position * size + element;
       GPU_UNROLLED
-      for (int i = 0; i < 4; ++i) {
-        eight.at[i] = to_float(low.get(i));
-        eight.at[4 + i] = to_float(high.get(i));
-      }
-    } else {
-      const auto all = load_vec<8>(from);
-      GPU_UNROLLED
-      for (int i = 0; i < 8; ++i) eight.at[i] = to_float(all.get(i));
+      for (int i = 0; i < kParts; ++i) part[i] = load_vec<8 / kParts>(from + i * (8 / kParts));
     }
+    GPU_INLINE float get(int i) const {
+      return to_float(part[i / (8 / kParts)].get(i % (8 / kParts)));
+    }
+  };
+  GPU_INLINE static Eight load(const Bits8* head, int size, int position, int element) {
+    Packed packed;
+    packed.load(head, size, position, element);
+    Eight eight;
+    GPU_UNROLLED
+    for (int i = 0; i < 8; ++i) eight.at[i] = packed.get(i);
     return eight;
   }
   GPU_INLINE static float get(const Bits8* head, int size, int position, int element) {
     return to_float(reinterpret_cast<const T*>(head)[position * size + element]);
   }
-  // Two elements from an even one on, as they are kept.
-  struct Pair {
-    Vec<T, 2> both;
-    GPU_INLINE void load(const Bits8* head, int size, int position, int element) {
-      both = load_vec<2>(reinterpret_cast<const T*>(head) + position * size + element);
-    }
-    GPU_INLINE float get(int i) const { return to_float(both.get(i)); }
-  };
   // By all lanes of a warp at once, with neighbouring elements (and `live` where there is one).
   GPU_INLINE static void put(Bits8* head, int size, int position, int element, float value,
                              bool live) {
@@ -59,31 +55,29 @@ struct Rows<Scaled> {
     const auto* scales = reinterpret_cast<const Half*>(head + kBlock * size);
     return to_float(scales[position * (size / kScaled) + element / kScaled]);
   }
+  struct Packed {
+    Vec<Bits8, 8> bytes;
+    float d;
+    GPU_INLINE void load(const Bits8* head, int size, int position, int element) {
+      bytes = load_vec<8>(head + position * size + element);
+      d = scale(head, size, position, element);
+    }
+    GPU_INLINE float get(int i) const {
+      return d * static_cast<float>(static_cast<signed char>(bytes.get(i)));
+    }
+  };
   GPU_INLINE static Eight load(const Bits8* head, int size, int position, int element) {
-    const auto all = load_vec<8>(head + position * size + element);
-    const float d = scale(head, size, position, element);
+    Packed packed;
+    packed.load(head, size, position, element);
     Eight eight;
     GPU_UNROLLED
-    for (int i = 0; i < 8; ++i) {
-      eight.at[i] = d * static_cast<float>(static_cast<signed char>(all.get(i)));
-    }
+    for (int i = 0; i < 8; ++i) eight.at[i] = packed.get(i);
     return eight;
   }
   GPU_INLINE static float get(const Bits8* head, int size, int position, int element) {
     return scale(head, size, position, element) *
            static_cast<float>(static_cast<signed char>(head[position * size + element]));
   }
-  struct Pair {
-    Vec<Bits8, 2> both;
-    float d;
-    GPU_INLINE void load(const Bits8* head, int size, int position, int element) {
-      both = load_vec<2>(head + position * size + element);
-      d = scale(head, size, position, element);
-    }
-    GPU_INLINE float get(int i) const {
-      return d * static_cast<float>(static_cast<signed char>(both.get(i)));
-    }
-  };
   GPU_INLINE static void put(Bits8* head, int size, int position, int element, float value,
                              bool live) {
     float largest = live ? math::abs(value) : 0.0f;

@@ -69,9 +69,10 @@ GPU_INLINE void call_line([[maybe_unused]] const void* p) {
 // and sizes are multiples of 16), and all threads that read them call wait(), whose argument is 0
 // the first time and then 1 and 0 by turns. What was brought may be overwritten by the next pieces
 // after a barrier. Where the hardware cannot do it (kDelivers is false) nothing of this is there.
+// kMustDeliver says that the host always has room for it.
 
 #if defined(GPU_NVIDIA) && __CUDA_ARCH__ >= 900
-inline constexpr bool kDelivers = true;
+inline constexpr bool kDelivers = true, kMustDeliver = true;
 struct Delivery {
   Bits64 word;
   GPU_INLINE unsigned at() { return static_cast<unsigned>(__cvta_generic_to_shared(&word)); }
@@ -104,7 +105,7 @@ struct Delivery {
   }
 };
 #elif defined(GPU_SIMULATED)
-inline constexpr bool kDelivers = kWarp == 32;  // so that both ways are run
+inline constexpr bool kDelivers = kWarp == 32, kMustDeliver = false;  // so that both ways are run
 struct Delivery {
   Bits64 word;  // turns that were begun
   GPU_INLINE void open() { word = 0; }
@@ -117,7 +118,7 @@ struct Delivery {
   }
 };
 #else
-inline constexpr bool kDelivers = false;
+inline constexpr bool kDelivers = false, kMustDeliver = false;
 struct Delivery {
   Bits64 word;
   GPU_INLINE void open() {}

@@ -41,31 +41,31 @@ const kernels::Bits8* address(const QTensor& x) {
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// How many warps share a row: what leaves the fewest steps to the busiest warp.
-int sharing_of(const Device& device, std::int64_t rows, std::int64_t k, bool halves,
-               std::uint32_t blocks) {
-  const std::int64_t width = device.warp_width();
-  const std::int64_t warps = kernels::kDecodeThreads / width;
-  const std::int64_t pieces = k / (halves ? 8 : 32);
-  const std::int64_t own = divide_up(rows, blocks);
-  int best = 1;
-  std::int64_t least = -1;
-  for (int sharing = 1; sharing <= kernels::kDecodeShares; sharing *= 2) {
-    const std::int64_t steps = divide_up(pieces, sharing * width) * divide_up(own, warps / sharing);
-    if (least < 0 || steps < least) {
-      least = steps;
-      best = sharing;
-    }
-  }
-  return best;
+// Shared memory for a warp's pieces holds at least so many of them.
+constexpr std::int64_t kLeastSlots = 3;
+
+// Room for a piece of `bytes`, which may begin anywhere in 16 bytes and so take part of 16 more.
+std::int64_t slot_for(std::int64_t bytes) { return divide_up(bytes + 15, 16) * 16; }
+
+// Lanes that are enough for eight elements each, as a logarithm.
+int bits_of_lanes(std::int64_t elements) {
+  int bits = 3;
+  while (8 << bits < elements) ++bits;
+  return bits;
 }
 
-// Shared memory that a block can have for weights on their way, beside what it always has. The
-// kernel uses it where memory can be brought by the device itself.
+// Whether the device brings memory to shared memory by itself (kDelivers in
+// kernels/gpu_together.h).
+bool brings_memory(const Device& device) {
+  const DeviceProperties& properties = device.properties();
+  return device.is_cuda() && properties.major >= 9 && properties.warp_width == 32;
+}
+
+// Shared memory that a block can have for weights on their way, beside what it always has.
 std::uint32_t ring_of(const Device& device) {
   constexpr std::uint64_t kStatic = 49 << 10, kMost = 172 << 10, kLeast = 32 << 10;
   const DeviceProperties& properties = device.properties();
-  if (!device.is_cuda() || properties.major < 9 || properties.warp_width != 32) return 0;
+  if (!brings_memory(device)) return 0;
   const std::uint64_t limit = properties.shared_memory_per_block_optin;
   if (limit < kStatic + kLeast) return 0;
   const auto bytes = static_cast<std::uint32_t>(std::min(kMost, limit - kStatic) / 1024 * 1024);
@@ -94,7 +94,10 @@ std::unique_ptr<DecodeProgram> DecodeProgram::make(const arch::DecoderModel& mod
     return nullptr;
   }
   std::unique_ptr<DecodeProgram> program(new DecodeProgram(model, shape));
-  return program->add_phases() ? std::move(program) : nullptr;
+  if (program->ring_bytes_ == 0 && brings_memory(program->device_)) return nullptr;
+  if (!program->add_phases()) return nullptr;
+  if (program->ring_bytes_ != 0) program->share_ring();
+  return program;
 }
 
 float* DecodeProgram::room(std::int64_t count) {
@@ -105,90 +108,113 @@ float* DecodeProgram::room(std::int64_t count) {
 
 bool DecodeProgram::add_linear(DecodeLinear linear, std::initializer_list<Destination> weights) {
   bool halves = false, bytes = false;
-  std::int64_t rows = 0;
+  std::int64_t unit = 32;
   for (const auto& [layer, out] : weights) {
     const QTensor& weight = layer->weight;
     const int format = format_of_rows(weight);
     if (format == kNoFormat) return false;
     (is_half(format) ? halves : bytes) = true;
+    if (is_half(format) && reinterpret_cast<std::uintptr_t>(address(weight)) % 16 != 0)
+      return false;
+    if (!is_half(format)) unit = std::max<std::int64_t>(unit, format_of(weight.type()).elements);
     linear.k = static_cast<int>(weight.columns());
-    rows += weight.rows();
     linear.part[linear.parts++] = {.weight = address(weight),
                                    .row_bytes = static_cast<Index>(weight.row_bytes()),
                                    .bias = address(layer->bias),
                                    .out = out,
+                                   .out_at = 0,
                                    .rows = static_cast<int>(weight.rows()),
-                                   .each = static_cast<int>(weight.rows() / blocks_),
-                                   .more = static_cast<int>(weight.rows() % blocks_),
+                                   .each = 0,
+                                   .more = 0,
+                                   .unit_bytes = 0,
                                    .format = format};
   }
   // Vectors are kept in one form, and must fit.
   const std::int64_t needed = halves ? 2 * linear.k : linear.k / 2 * 3;
-  if ((halves && bytes) || needed > kernels::kDecodeRoom || linear.k % 32 != 0) return false;
+  if ((halves && bytes) || needed > kernels::kDecodeRoom || linear.k % unit != 0) return false;
   linear.halves = halves ? 1 : 0;
-  linear.warps = sharing_of(device_, rows, linear.k, halves, blocks_);
-  cut(linear);
-  DecodePhase phase{};
-  phase.kind = DecodeKind::Linear;
-  phase.linear = linear;
-  phases_.push_back(phase);
+  linear.units = static_cast<int>(linear.k / unit);
+  linear.unit_groups = static_cast<int>(unit / 32);
+  for (kernels::DecodeRows& part : std::span(linear.part).first(linear.parts)) {
+    part.unit_bytes = static_cast<int>(part.row_bytes / linear.units);
+  }
+  if (!cut(linear)) return false;
+  add_turns(linear);
   return true;
 }
 
-// In how many turns a block sums up its rows, and in which pieces it takes them.
-void DecodeProgram::cut(DecodeLinear& linear) const {
-  cut_rows(linear);
-  linear.tiles = 0;
-  for (int r = 0; r < linear.runs; ++r) linear.tiles += linear.run[r].tiles;
+// In how many pieces rows are taken: what leaves the least to do to the busiest warp.
+bool DecodeProgram::cut(DecodeLinear& linear) {
+  const std::int64_t width = device_.warp_width(), warps = kernels::kDecodeThreads / width;
+  std::int64_t own = 0;
+  for (const kernels::DecodeRows& part : std::span(linear.part).first(linear.parts)) {
+    own += divide_up(part.rows, blocks_);
+  }
+  std::int64_t least = -1, slot = 0;
+  for (int bits = 0; bits <= 5; ++bits) {
+    const std::int64_t units = divide_up(linear.units, 1 << bits);
+    const std::int64_t groups = units * linear.unit_groups;
+    const std::int64_t steps = divide_up(linear.halves != 0 ? 4 * groups : groups, width);
+    const int lanes = static_cast<int>(width);
+    if (steps >
+        (linear.halves != 0 ? kernels::decode_eights(lanes) : kernels::decode_groups(lanes)))
+      continue;
+    std::int64_t largest = 0;
+    for (const kernels::DecodeRows& part : std::span(linear.part).first(linear.parts)) {
+      largest = std::max(largest, slot_for(units * part.unit_bytes));
+    }
+    if (ring_bytes_ != 0 && kLeastSlots * largest * warps > ring_bytes_) continue;
+    // What is done once for a piece takes about as long as a step.
+    const std::int64_t work = (steps + 1) * divide_up(own << bits, warps);
+    if (least >= 0 && work >= least) continue;
+    least = work;
+    linear.share_bits = bits;
+    slot = largest;
+  }
+  slot_bytes_ = std::max(slot_bytes_, slot);
+  return least >= 0;
 }
 
-void DecodeProgram::cut_rows(DecodeLinear& linear) const {
-  linear.runs = 0;
-  for (int w = 0; w < linear.parts; ++w) {
-    if (w > 0 && linear.part[w].format == linear.part[w - 1].format) {
-      linear.run[linear.runs - 1].last = w + 1;
-    } else {
-      linear.run[linear.runs++] = {w, w + 1, 1};
+// A phase for as many rows as there is room for sums of, and more phases for more.
+void DecodeProgram::add_turns(const DecodeLinear& linear) {
+  const std::int64_t blocks = blocks_;
+  const std::int64_t most = (kernels::kDecodeSums >> linear.share_bits) / linear.parts * blocks;
+  std::int64_t rows = 0;
+  for (const kernels::DecodeRows& part : std::span(linear.part).first(linear.parts)) {
+    rows = std::max<std::int64_t>(rows, part.rows);
+  }
+  for (std::int64_t first = 0; first < rows; first += most) {
+    DecodePhase phase{};
+    phase.kind = DecodeKind::Linear;
+    phase.linear = linear;
+    phase.linear.again = first > 0 && order_ == DecodeOrder::Meetings ? 1 : 0;
+    for (kernels::DecodeRows& part : std::span(phase.linear.part).first(linear.parts)) {
+      const std::int64_t skipped = std::min<std::int64_t>(first, part.rows);
+      const std::int64_t own = std::min<std::int64_t>(most, part.rows - skipped);
+      part.weight += skipped * part.row_bytes;
+      if (part.bias != nullptr) part.bias += skipped;
+      part.out_at = static_cast<int>(skipped);
+      part.rows = static_cast<int>(own);
+      part.each = static_cast<int>(own / blocks);
+      part.more = static_cast<int>(own % blocks);
     }
+    add(phase);
   }
-  linear.sums_each = kernels::kDecodeSums / (linear.warps * linear.parts);
-  linear.chunks = 1;
-  bool whole = true;  // rows begin at multiples of 16 bytes
-  for (int w = 0; w < linear.parts; ++w) {
-    const kernels::DecodeRows& part = linear.part[w];
-    const std::int64_t own = divide_up(part.rows, blocks_);
-    linear.chunks = std::max(linear.chunks, static_cast<int>(divide_up(own, linear.sums_each)));
-    whole = whole && part.row_bytes % 16 == 0 &&
-            reinterpret_cast<std::uintptr_t>(part.weight) % 16 == 0;
-  }
-  linear.slots = 0;
-  linear.slot_bytes = 0;
-  if (ring_bytes_ == 0 || !whole || linear.runs == 0) return;
-  const int most_tiles = kernels::kDecodeTiles / linear.runs;
-  const std::int64_t wanted = ring_bytes_ / 4;
-  std::int64_t largest = 0;
-  for (int r = 0; r < linear.runs; ++r) {
-    kernels::DecodeRun& run = linear.run[r];
-    std::int64_t bytes = 0;
-    for (run.tiles = 1; run.tiles <= most_tiles; ++run.tiles) {
-      bytes = 0;
-      for (int w = run.first; w < run.last; ++w) {
-        const std::int64_t own = divide_up(divide_up(linear.part[w].rows, blocks_), linear.chunks);
-        bytes += divide_up(own, run.tiles) * linear.part[w].row_bytes;
-      }
-      if (bytes <= wanted) break;
-    }
-    run.tiles = std::min(run.tiles, most_tiles);
-    largest = std::max(largest, bytes);
-  }
-  if (largest == 0) return;  // no rows
-  const std::int64_t slots = std::min<std::int64_t>(kernels::kDecodeSlots, ring_bytes_ / largest);
-  if (slots >= 2) {
-    linear.slots = static_cast<int>(slots);
-    linear.slot_bytes = static_cast<int>(largest);
-    return;
-  }
-  for (int r = 0; r < linear.runs; ++r) linear.run[r].tiles = 1;
+}
+
+// Blocks meet before every phase but the first and those that go on with an input.
+void DecodeProgram::add(DecodePhase phase) {
+  const bool goes_on = phase.kind == DecodeKind::Linear && phase.linear.again != 0;
+  if (!phases_.empty() && !goes_on) ++meetings_;
+  phase.meetings = static_cast<int>(meetings_);
+  phases_.push_back(phase);
+}
+
+// Room for pieces under way, as many for each warp.
+void DecodeProgram::share_ring() {
+  const std::int64_t warps = kernels::kDecodeThreads / device_.warp_width();
+  slots_ = static_cast<int>(
+      std::min<std::int64_t>(kernels::kDecodeSlots, ring_bytes_ / (warps * slot_bytes_)));
 }
 
 void DecodeProgram::add_attention(std::int64_t layer) {
@@ -218,13 +244,15 @@ void DecodeProgram::add_attention(std::int64_t layer) {
   a.by_value = inverse(config.value_size);
   a.key_size = static_cast<int>(config.key_size);
   a.value_size = static_cast<int>(config.value_size);
+  a.key_bits = bits_of_lanes(config.key_size);
+  a.value_bits = bits_of_lanes(config.value_size);
   a.rope_size = static_cast<int>(config.rope_size);
   a.rope_halves = config.rope_pairs == RopePairs::Halves ? 1 : 0;
   a.eps = static_cast<float>(config.norm_epsilon);
   a.scale = static_cast<float>(config.attention_scale);
   a.softcap = static_cast<float>(config.attention_softcap);
   attentions_.push_back(phases_.size());
-  phases_.push_back(phase);
+  add(phase);
 }
 
 bool DecodeProgram::add_phases() {
@@ -239,7 +267,8 @@ bool DecodeProgram::add_phases() {
   const std::int64_t attention_floats =
       (group + 1) * config.key_size + warps * (config.value_size + 2) + 1;
   const int embedding_format = format_of_rows(model_.embedding);
-  if (group > warps || config.value_size > kernels::kDecodeValues ||
+  const auto fits = [](std::int64_t size) { return size <= kernels::kDecodeHead && size % 8 == 0; };
+  if (group > warps || !fits(config.key_size) || !fits(config.value_size) ||
       attention_floats * 4 > kernels::kDecodeRoom || embedding_format == kNoFormat ||
       config.width % 32 != 0 || config.width > kernels::kDecodeWidth) {
     return false;
@@ -277,7 +306,7 @@ bool DecodeProgram::add_phases() {
                  .format = embedding_format,
                  .rows = static_cast<int>(config.vocabulary),
                  .scale = static_cast<float>(config.embedding_scale)};
-  phases_.push_back(embed);
+  add(embed);
 
   // What is still to be added to x, after a norm of its own, when a product next reads it.
   const float* added = nullptr;
@@ -356,16 +385,22 @@ void DecodeProgram::refresh(std::int64_t positions, model::RopeTables& ropes) {
                                 device_);
 }
 
-// Parts of the keys that keep all blocks busy, and none too small to be worth a block.
+// Parts of the keys that keep all blocks busy. To add up what parts found takes as long as a few
+// keys more to a warp do, so a few keys are one part.
 kernels::DecodeSight DecodeProgram::sight(std::int64_t position, std::int64_t window) const {
-  constexpr std::int64_t kGrain = 32;  // keys
+  const DecoderConfig& config = model_.config;
   const std::int64_t end = position + 1;
   const std::int64_t begin = window != 0 && end > window ? end - window : 0;
-  const std::int64_t grains = divide_up(end - begin, kGrain);
-  const std::int64_t most =
-      std::min(grains, std::max<std::int64_t>(1, blocks_ / model_.config.kv_heads));
+  const std::int64_t group = config.heads / config.kv_heads, width = device_.warp_width();
+  // A key to each lane of the warps that share a head.
+  const std::int64_t grain = kernels::kDecodeThreads / width / group * width;
+  const std::int64_t grains = divide_up(end - begin, grain);
+  const std::int64_t for_all = std::max<std::int64_t>(1, blocks_ / config.kv_heads);
+  const std::int64_t room = (kernels::kDecodeSums - kernels::kDecodeTotals) / group;
+  constexpr std::int64_t kFew = 3;
+  const std::int64_t most = grains <= kFew ? 1 : std::min({grains, for_all, room});
   const std::int64_t each = divide_up(grains, most);
-  return {begin, static_cast<int>(each * kGrain), static_cast<int>(divide_up(grains, each))};
+  return {begin, static_cast<int>(each * grain), static_cast<int>(divide_up(grains, each))};
 }
 
 Tensor DecodeProgram::step(const Tensor& token, KvCache& cache, model::RopeTables& ropes) {
@@ -387,13 +422,15 @@ Tensor DecodeProgram::step(const Tensor& token, KvCache& cache, model::RopeTable
                            .met_before = met_,
                            .fault_tag = fault_tag("forward"),
                            .first = 0,
-                           .last = count};
+                           .last = count,
+                           .slots = slots_,
+                           .slot_bytes = static_cast<int>(slot_bytes_)};
   LaunchShape shape{
       .grid = {blocks_}, .block = {kernels::kDecodeThreads}, .shared_bytes = ring_bytes_};
   if (order_ == DecodeOrder::Meetings) {
     shape.together = true;
     run(device_, decode_kernel(), shape, step);
-    met_ += static_cast<std::uint32_t>(count - 1) * blocks_;
+    met_ += meetings_ * blocks_;
     return logits;
   }
   for (int i = 0; i < count; ++i) {

@@ -41,8 +41,10 @@ class DecodeProgram {
   DecodeProgram(const arch::DecoderModel& model, const KvShape& shape);
   bool add_phases();
   bool add_linear(kernels::DecodeLinear linear, std::initializer_list<Destination> weights);
-  void cut(kernels::DecodeLinear& linear) const;
-  void cut_rows(kernels::DecodeLinear& linear) const;
+  bool cut(kernels::DecodeLinear& linear);
+  void add_turns(const kernels::DecodeLinear& linear);
+  void share_ring();
+  void add(kernels::DecodePhase phase);
   void add_attention(std::int64_t layer);
   float* room(std::int64_t count);
   kernels::DecodeSight sight(std::int64_t position, std::int64_t window) const;
@@ -54,6 +56,9 @@ class DecodeProgram {
   std::uint32_t blocks_;
   const DecodeOrder order_;
   std::uint32_t ring_bytes_ = 0;  // shared memory for weights on their way; 0: none
+  std::int64_t slot_bytes_ = 0;   // of it for one piece
+  int slots_ = 0;                 // pieces under way to a warp
+  std::uint32_t meetings_ = 0;    // of a step
   std::vector<kernels::DecodePhase> phases_;
   std::int64_t window_ = 0;              // of the layers that have one
   std::vector<std::size_t> attentions_;  // places of the layers' attention in phases_
