@@ -18,7 +18,7 @@ namespace tl {
 
 namespace {
 
-constexpr const char* kWhere = "map file";
+constexpr const char* kWhere = "read file";
 
 [[noreturn]] void fail(const std::string& path, const char* step, int error) {
   throw Error(ErrorKind::BadFile, kWhere, "cannot ", step, " '", path,
@@ -55,16 +55,16 @@ MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
 
   struct stat info{};
   if (::fstat(file.get(), &info) != 0) fail(path_, "look at", errno);
-  if (S_ISDIR(info.st_mode)) fail(path_, "map", EISDIR);
+  if (S_ISDIR(info.st_mode)) fail(path_, "read", EISDIR);
   if (!S_ISREG(info.st_mode)) {
-    throw Error(ErrorKind::BadFile, kWhere, "cannot map '", path_, "': not a regular file");
+    throw Error(ErrorKind::BadFile, kWhere, "cannot read '", path_, "': not a regular file");
   }
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (size == 0) return;  // mmap refuses a length of zero
-  if (size > std::numeric_limits<std::size_t>::max()) fail(path_, "map", EFBIG);
+  if (size > std::numeric_limits<std::size_t>::max()) fail(path_, "read", EFBIG);
 
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (address == MAP_FAILED) fail(path_, "map", errno);
+  if (address == MAP_FAILED) fail(path_, "read", errno);
   data_ = static_cast<const std::byte*>(address);
   size_ = size;
   file_ = file.release();

@@ -22,6 +22,7 @@
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/line_editor.h"
+#include "cli/progress.h"
 #include "cli/terminal.h"
 #include "tl/base/error.h"
 #include "tl/base/text.h"
@@ -53,7 +54,7 @@ class Conversation {
         model_(model),
         engine_(model.decoder, model.tokenizer(options.model->quiet),
                 {.sequences = 1, .step_tokens = 0}),
-        session_(engine_, model.chat_template(*options.model), *options.text),
+        session_(engine_, model.chat_template(*options.model), with_bar(*options.text)),
         editor_("> ") {
     session_.set_system(options.system);
   }
@@ -187,13 +188,40 @@ class Conversation {
                      session_.messages()));
   }
 
+  // How much of a prompt is read, while it is: nothing is left of it when the answer begins.
+  TextOptions with_bar(TextOptions options) {
+    options.on_prompt = [this](std::int64_t done, std::int64_t total) {
+      if (done >= total) {
+        reading_.reset();
+        return;
+      }
+      if (!reading_) {
+        reading_ =
+            std::make_unique<Progress>("prompt", static_cast<std::uint64_t>(total), "tokens");
+      }
+      reading_->set(static_cast<std::uint64_t>(done));
+    };
+    return options;
+  }
+  // Nor when there is none.
+  template <class Ask>
+  GenerationResult with_bar_gone(Ask&& ask) {
+    struct Gone {
+      std::unique_ptr<Progress>& bar;
+      ~Gone() { bar.reset(); }
+    } const gone{reading_};
+    return ask();
+  }
+
   template <class Ask>
   void answer(Ask&& ask) {
     if (editor_.is_terminal()) clear_interrupt();
     bool ends_line = true;
-    const GenerationResult result = ask([&](std::string_view text) {
-      write_output(for_terminal(text));
-      ends_line = text.ends_with('\n');
+    const GenerationResult result = with_bar_gone([&] {
+      return ask([&](std::string_view text) {
+        write_output(for_terminal(text));
+        ends_line = text.ends_with('\n');
+      });
     });
     if (!ends_line || result.text.empty()) write_output("\n");
     last_ = result.statistics;
@@ -227,6 +255,7 @@ class Conversation {
 
   const ChatArguments& options_;
   LoadedModel& model_;
+  std::unique_ptr<Progress> reading_;
   Engine engine_;
   ChatSession session_;
   LineEditor editor_;

@@ -172,7 +172,8 @@ class Slots {
     GPU_ROLLED
     while (sending.free > 0) {
       if (sending.count == 0 && !sending.open(room_)) return;
-      // Memory is brought in units of 16 bytes.
+      // Memory is brought in units of 16 bytes. What is beside the piece belongs to the same chunk
+      // of the pool, which begins and ends at multiples of more.
       const auto past = static_cast<unsigned>(reinterpret_cast<Bits64>(sending.at) & 15u);
       const unsigned size = (past + static_cast<unsigned>(sending.bytes) + 15u) & ~15u;
       Delivery& delivery = delivery_of(sending.next);

@@ -26,6 +26,7 @@ GenerationRequest TextOptions::request(const Tokenizer& tokenizer) const {
   out.ignore_end_tokens = ignore_end;
   out.context = context;
   out.keep = keep.value_or(tokenizer.adds_bos() ? 1 : 0);
+  out.on_prompt = on_prompt;
   return out;
 }
 

@@ -153,7 +153,7 @@ TEST_F(MappedFileTest, AFileThatBecameShorterIsAnErrorAndNoSignal) {
     ADD_FAILURE() << "read what is gone";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind, ErrorKind::BadFile);
-    EXPECT_EQ(std::string(error.what()), "map file: '" + path +
+    EXPECT_EQ(std::string(error.what()), "read file: '" + path +
                                              "' had 100000 bytes when it was opened and ends at "
                                              "byte 50000 now");
   }
@@ -161,30 +161,30 @@ TEST_F(MappedFileTest, AFileThatBecameShorterIsAnErrorAndNoSignal) {
 
 TEST_F(MappedFileTest, MissingFileNamesPathAndReason) {
   const std::string path = folder_ / "none";
-  EXPECT_EQ(refusal(path), "map file: cannot open '" + path + "': No such file or directory");
+  EXPECT_EQ(refusal(path), "read file: cannot open '" + path + "': No such file or directory");
 }
 
 TEST_F(MappedFileTest, DirectoryIsRefused) {
-  EXPECT_EQ(refusal(folder_), "map file: cannot map '" + folder_.string() + "': Is a directory");
+  EXPECT_EQ(refusal(folder_), "read file: cannot read '" + folder_.string() + "': Is a directory");
 }
 
 TEST_F(MappedFileTest, PipeIsRefusedWithoutWaiting) {
   const std::string path = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0) << std::strerror(errno);
-  EXPECT_EQ(refusal(path), "map file: cannot map '" + path + "': not a regular file");
+  EXPECT_EQ(refusal(path), "read file: cannot read '" + path + "': not a regular file");
 }
 
 TEST_F(MappedFileTest, UnreadableFileIsRefused) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
   const std::string path = write("secret", "x");
   ASSERT_EQ(::chmod(path.c_str(), 0), 0);
-  EXPECT_EQ(refusal(path), "map file: cannot open '" + path + "': Permission denied");
+  EXPECT_EQ(refusal(path), "read file: cannot open '" + path + "': Permission denied");
 }
 
 TEST_F(MappedFileTest, ZeroByteInPathIsRefused) {
   const std::string path = write("a", "x");
   EXPECT_EQ(refusal(path + std::string("\0b", 2)),
-            "map file: the path that begins '" + path + "' has a zero byte in it");
+            "read file: the path that begins '" + path + "' has a zero byte in it");
 }
 
 }  // namespace

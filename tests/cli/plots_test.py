@@ -293,6 +293,16 @@ class Bars(WithModel):
         code, shown = at_terminal(*arguments, "--quiet")
         self.assertEqual((code, shown), (0, ""))
 
+    def test_a_chat_that_is_read(self):
+        arguments = ["chat", self.model, "--template", "chatml", "--ask", "a long question " * 30, "-n", "2", "--chunk", "16",
+                     "--device", "cpu"]
+        code, shown = at_terminal(*arguments, env={"NO_COLOR": "1"})
+        self.assertEqual(code, 0, shown)
+        self.assertRegex(shown, r"\rprompt \[[=> ]{24}\] +\d+% \d+/\d+ tokens")
+        before, after = shown.rsplit("tokens/s", 1)[0].rsplit("\r", 1)
+        self.assertTrue(after.startswith("\x1b[K"), "the bar is gone when the answer is there")
+        self.assertEqual(at_terminal(*arguments, "--quiet"), (0, ""))
+
     def test_learn_blocks(self):
         program = self.program(LEARNS.replace("epochs: 20", "epochs: 3000").replace("epochs: 7", "epochs: 3000"))
         code, shown = at_terminal("run", program, "--device", "cpu")

@@ -97,7 +97,7 @@ class Parts : public testing::Test {
 
 TEST_F(Parts, AMissingPartIsNamed) {
   fs::remove(paths[1]);
-  refused(0, join(paths[0], ": is part 1 of 3; part 2 is missing: map file: cannot open '",
+  refused(0, join(paths[0], ": is part 1 of 3; part 2 is missing: read file: cannot open '",
                   paths[1], "'"));
   refused(2, "part 2 is missing");
 }

@@ -221,7 +221,7 @@ TEST_P(Weights, AFileCutShortIsAnErrorThatNamesTheTensor) {
   for (const bool copy : {false, true}) {
     LoadOptions options;
     options.copy = copy;
-    expect_error(ErrorKind::BadFile, "tensor 'output_norm.weight': map file: ", [&] {
+    expect_error(ErrorKind::BadFile, "tensor 'output_norm.weight': read file: ", [&] {
       ModelWeights::load(file, device(), options);
     });
   }

@@ -35,6 +35,8 @@ struct TextOptions {
   bool ignore_end = false;
   ContextPolicy context = ContextPolicy::Stop;
   std::optional<std::int64_t> keep = {};  // nothing: the token that begins a text
+  // GenerationRequest::on_prompt
+  std::function<void(std::int64_t done, std::int64_t total)> on_prompt = {};
   // NOLINTEND(readability-redundant-member-init)
 
   // A request with all of this; the prompt is the caller's.
