@@ -19,7 +19,7 @@ struct GPU_MAY_ALIAS alignas(16) Chunk {
   Bits32 at[4];
 };
 
-// Phases are read into shared memory ahead of their time: three after the one at hand.
+// Phases are in shared memory ahead of their time: two after the one at hand, and room for another.
 constexpr int kPlaces = 4;
 struct Phases {
   Bits64 (*words)[sizeof(DecodePhase) / 8];

@@ -217,7 +217,8 @@ Tensor linear(const Tensor& x, const QTensor& weight) {
   const std::int64_t n = weight.shape()[0];
   Shape shape = x.shape();
   shape[x.rank() - 1] = n;
-  if (x.device().is_cpu() && !is_plain(weight.type())) {
+  const bool is_small = weight.type() == QType::F16 || weight.type() == QType::BF16;
+  if (x.device().is_cpu() && (!is_plain(weight.type()) || (is_small && x.dtype() == DType::F32))) {
     const Tensor wide = contiguous(to_dtype(x, DType::F32));
     Tensor out = Tensor::uninitialized(shape, DType::F32, x.device());
     if (!out.empty()) {
@@ -238,8 +239,8 @@ Tensor linear(const Tensor& x, const QTensor& weight) {
       return to_dtype(out, x.dtype());
     }
   }
-  if ((weight.type() == QType::F16 || weight.type() == QType::BF16) && x.device().is_gpu() &&
-      x.dtype() == DType::F32 && k > 0 && n > 0 && x.count() > 0) {
+  if (is_small && x.device().is_gpu() && x.dtype() == DType::F32 && k > 0 && n > 0 &&
+      x.count() > 0) {
     const std::int64_t m = x.count() / k;
     Tensor out = Tensor::uninitialized({m, n}, DType::F32, x.device());
     const DType stored = weight.type() == QType::F16 ? DType::F16 : DType::BF16;

@@ -38,7 +38,7 @@ struct Weights {
 // Numbers quantised where that can be done, random blocks with tame scales otherwise.
 Weights weights(QType type, std::int64_t n, std::int64_t k) {
   Weights w{type, n, k, {}, {}};
-  if (cpu::can_quantize(type)) {
+  if (cpu::can_quantize(type) || is_plain(type)) {
     w.blocks = QTensor::quantize(Tensor::from(numbers(n * k, 7), {n, k}), type).to_blocks();
   } else {
     std::mt19937_64 random(8);
@@ -299,6 +299,50 @@ TEST(QProduct, DotsAreWithinThePublishedBounds) {
       EXPECT_LE(std::abs(got - want) / 4096, (bound.error + 1e-5) * (ramp ? 2 : 1))
           << bound.type << (ramp ? " ramp" : "");
     }
+  }
+}
+
+// One row, few rows and many take different ways; so do whole bundles of columns and what is left.
+TEST(QProduct, HalvesAreNearTheTruthForEveryNumberOfRowsAndColumns) {
+  for (const QType type : {QType::F16, QType::BF16}) {
+    for (const std::int64_t n : {1, 7, 40, 83, 160}) {
+      for (const std::int64_t k : {1, 15, 64, 517, 2048, 40000}) {
+        if (n * k > 1 << 19) continue;
+        const Weights w = weights(type, n, k);
+        for (const std::int64_t m : {1, 2, 4, 5, 17}) {
+          const auto x = numbers(m * k, 13);
+          const auto y = multiply(w, x, m, cpu::best_product_path());
+          for (std::int64_t r = 0; r < m; ++r) {
+            for (std::int64_t c = 0; c < n; ++c) {
+              double want = 0, size = 0;
+              for (std::int64_t p = 0; p < k; ++p) {
+                const double each =
+                    static_cast<double>(x[static_cast<std::size_t>(r * k + p)]) *
+                    static_cast<double>(w.values[static_cast<std::size_t>(c * k + p)]);
+                want += each;
+                size += std::abs(each);
+              }
+              ASSERT_NEAR(y[static_cast<std::size_t>(r * n + c)], want, 2e-6 * size)
+                  << type << " n " << n << " k " << k << " m " << m << " at " << r << ", " << c;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(QProduct, HalvesAreNotMadeFloatsAsAWhole) {
+  const Device device = Device::cpu();
+  constexpr std::int64_t kRows = 1024, kColumns = 1024;
+  for (const QType type : {QType::F16, QType::BF16}) {
+    const QTensor w =
+        QTensor::quantize(Tensor::from(numbers(kRows * kColumns, 3), {kRows, kColumns}), type);
+    const Tensor x = Tensor::from(numbers(kColumns, 4), {1, kColumns});
+    const std::uint64_t before = device.pool().live_bytes;
+    device.reset_peak();
+    linear(x, w);
+    EXPECT_LT(device.pool().peak_bytes - before, 64U << 10) << type;
   }
 }
 

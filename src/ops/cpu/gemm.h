@@ -9,7 +9,7 @@ namespace tl::cpu {
 
 // Strides are counted in elements; any will do. bias may be null.
 struct Gemm {
-  DType dtype;
+  DType dtype;  // of all
   std::int64_t m, n, k;
   const void* a;
   std::int64_t a_row, a_col;
@@ -23,6 +23,9 @@ struct Gemm {
 
 // Floats, by vector code for whatever this CPU has (gemm_simd.cpp).
 void gemm_float(const Gemm& g);
+// The same with B of another dtype, f16 or bf16, where A, the bias and C are f32 and the columns of
+// B contiguous. B is never made f32 as a whole.
+void gemm_float(const Gemm& g, DType b);
 // bf16 by the CPU's own products of bf16 pairs (gemm_bf16.cpp); false where it has none.
 bool gemm_bf16(const Gemm& g);
 

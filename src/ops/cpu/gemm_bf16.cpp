@@ -18,7 +18,8 @@ namespace {
 #define TL_BF16_TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
 struct PairKernel {
-  using In = bfloat16;
+  using InA = bfloat16;
+  using InB = bfloat16;
   using Out = bfloat16;
   using Sum = float;
   using Packed = std::uint16_t;

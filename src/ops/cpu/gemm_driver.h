@@ -2,7 +2,8 @@
 // the micro-kernel reads them, and tiles of C are shared out among the threads.
 //
 // A Kernel says how its tiles look and works on one at a time:
-//   In, Packed, Sum, Out   element types: as given, as packed, as summed and as stored
+//   InA, InB               element types as given,
+//   Packed, Sum, Out       as packed, as summed and as stored
 //   kRows, kColumns        of a tile
 //   kDepth                 of k in one block; a panel of B of that depth fits the first cache
 //   kGroup                 elements along k that are packed side by side; k is padded with zeros
@@ -52,7 +53,8 @@ constexpr std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + t
 
 template <class Kernel>
 void gemm_blocks(const Gemm& g) {
-  using In = typename Kernel::In;
+  using InA = typename Kernel::InA;
+  using InB = typename Kernel::InB;
   using Packed = typename Kernel::Packed;
   using Sum = typename Kernel::Sum;
   using Out = typename Kernel::Out;
@@ -78,8 +80,8 @@ void gemm_blocks(const Gemm& g) {
     });
   };
 
-  const auto* a = static_cast<const In*>(g.a);
-  const auto* b = static_cast<const In*>(g.b);
+  const auto* a = static_cast<const InA*>(g.a);
+  const auto* b = static_cast<const InB*>(g.b);
   const auto* bias = static_cast<const Out*>(g.bias);
   auto* c = static_cast<Out*>(g.c);
 

@@ -85,9 +85,10 @@ inline constexpr int kTileRows = 12;
 inline constexpr int kTileRows = 6;
 #endif
 
-template <class T>
+template <class T, class B = T>
 struct FloatKernel {
-  using In = T;
+  using InA = T;
+  using InB = B;
   using Out = T;
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
   using Packed = Sum;
@@ -99,8 +100,8 @@ struct FloatKernel {
   static constexpr std::int64_t kGroup = 1;
 
   // Lines `line` apart, of which element p is p * deep further on, become [p][line].
-  template <std::int64_t kLines>
-  static HWY_ATTR void pack(Packed* to, const T* from, std::int64_t line, std::int64_t deep,
+  template <std::int64_t kLines, class In>
+  static HWY_ATTR void pack(Packed* to, const In* from, std::int64_t line, std::int64_t deep,
                             std::int64_t lines, std::int64_t depth) {
     const D d;
     if (line == 1 && lines == kLines && kLines % kLanes == 0) {
@@ -118,7 +119,7 @@ struct FloatKernel {
         const hn::FixedTag<float, 4> d4;
         const hn::FixedTag<double, 2> d2;
         for (; done + 4 <= lines; done += 4) {
-          const T* at = from + done * line;
+          const In* at = from + done * line;
           std::int64_t p = 0;
           for (; p + 4 <= depth; p += 4) {
             const auto r0 = load(d4, at + p), r1 = load(d4, at + line + p);
@@ -155,7 +156,7 @@ struct FloatKernel {
                      std::int64_t lines, std::int64_t depth) {
     pack<kRows>(to, from, line, deep, lines, depth);
   }
-  static void pack_b(Packed* to, const T* from, std::int64_t line, std::int64_t deep,
+  static void pack_b(Packed* to, const B* from, std::int64_t line, std::int64_t deep,
                      std::int64_t lines, std::int64_t depth) {
     pack<kColumns>(to, from, line, deep, lines, depth);
   }
@@ -264,17 +265,76 @@ const Sum* packed_rows(const Gemm& g, Scratch& scratch) {
   return to;
 }
 
+// The same for one row of `x` and kTogether columns, `apart` elements from each other. One column
+// at a time would be one stream of memory, which is less than a core can ask for.
+inline constexpr int kTogether = 8;
+template <class Sum, class T>
+HWY_ATTR void together_dots(const Sum* HWY_RESTRICT x, const T* HWY_RESTRICT b, std::int64_t apart,
+                            std::int64_t depth, Sum* out) {
+  const hn::ScalableTag<Sum> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  using V = hn::Vec<decltype(d)>;
+  V sum[kTogether];
+#pragma GCC unroll 16
+  for (int c = 0; c < kTogether; ++c) sum[c] = hn::Zero(d);
+  std::int64_t p = 0;
+  for (; p + lanes <= depth; p += lanes) {
+    const V y = hn::LoadU(d, x + p);
+#pragma GCC unroll 16
+    for (int c = 0; c < kTogether; ++c) sum[c] = hn::MulAdd(load(d, b + c * apart + p), y, sum[c]);
+  }
+#pragma GCC unroll 16
+  for (int c = 0; c < kTogether; ++c) {
+    Sum one = hn::GetLane(hn::SumOfLanes(d, sum[c]));
+    for (std::int64_t q = p; q < depth; ++q) one += x[q] * load_one<Sum>(b[c * apart + q]);
+    out[c] = one;
+  }
+}
+
+// One row of A. Columns that are taken together lie an odd number of columns apart: at a distance
+// of a power of two they would evict each other.
+template <class Sum, class T, class B>
+void dot_one_row(const Gemm& g) {
+  constexpr std::int64_t kApart = 5, kBundle = kApart * kTogether;
+  thread_local Scratch scratch;
+  const Sum* x = packed_rows<Sum, T>(g, scratch);
+  const auto* b = static_cast<const B*>(g.b);
+  const std::int64_t bundles = (g.n + kBundle - 1) / kBundle;
+  ThreadPool::shared().parallel_for(0, bundles, std::max<std::int64_t>(1, 65536 / (kBundle * g.k)),
+                                    [&](std::int64_t first, std::int64_t last) {
+                                      for (std::int64_t col = first * kBundle;
+                                           col < std::min(last * kBundle, g.n); col += kBundle) {
+                                        if (col + kBundle > g.n) {
+                                          for (std::int64_t j = col; j < g.n; ++j) {
+                                            Sum one = 0;
+                                            column_dots<1>(x, g.k, b + j * g.b_col, g.k, &one);
+                                            finish<Sum, T>(g, 0, j, one);
+                                          }
+                                          continue;
+                                        }
+                                        for (std::int64_t j = col; j < col + kApart; ++j) {
+                                          Sum sums[kTogether];
+                                          together_dots(x, b + j * g.b_col, kApart * g.b_col, g.k,
+                                                        sums);
+                                          for (int c = 0; c < kTogether; ++c)
+                                            finish<Sum, T>(g, 0, j + c * kApart, sums[c]);
+                                        }
+                                      }
+                                    });
+}
+
 // Columns of B contiguous. Long ones are summed in stretches of a fixed length, so that one column
 // can keep all threads busy and the result does not depend on how many there are.
-template <class Sum, class T>
+template <class Sum, class T, class B>
 void dot_columns(const Gemm& g) {
   constexpr std::int64_t kStretch = 32768;
+  if (g.m == 1 && g.k <= kStretch) return dot_one_row<Sum, T, B>(g);
   thread_local Scratch scratch, partial_scratch;
   const Sum* x = packed_rows<Sum, T>(g, scratch);
   const std::int64_t stretches = (g.k + kStretch - 1) / kStretch;
   auto* const partial = static_cast<Sum*>(
       partial_scratch.take(static_cast<std::size_t>(g.n * stretches * kFewRows) * sizeof(Sum)));
-  const auto* b = static_cast<const T*>(g.b);
+  const auto* b = static_cast<const B*>(g.b);
   const std::int64_t each = std::min(g.k, kStretch) * g.m;
   ThreadPool::shared().parallel_for(0, g.n * stretches, std::max<std::int64_t>(1, 65536 / each),
                                     [&](std::int64_t first, std::int64_t last) {
@@ -282,7 +342,7 @@ void dot_columns(const Gemm& g) {
                                         const std::int64_t col = i / stretches,
                                                            p = i % stretches * kStretch;
                                         const std::int64_t depth = std::min(kStretch, g.k - p);
-                                        const T* column = b + col * g.b_col + p;
+                                        const B* column = b + col * g.b_col + p;
                                         Sum* to = partial + i * kFewRows;
                                         switch (g.m) {
                                           case 1:
@@ -380,13 +440,23 @@ void sum_rows(const Gemm& g) {
 template <class T>
 void gemm_of(const Gemm& g) {
   using Sum = typename FloatKernel<T>::Sum;
-  if (g.m <= kFewRows && g.b_row == 1) return dot_columns<Sum, T>(g);
+  if (g.m <= kFewRows && g.b_row == 1) return dot_columns<Sum, T, T>(g);
   if (g.m <= kFewRows && g.b_col == 1) return sum_rows<Sum, T>(g);
   gemm_blocks<FloatKernel<T>>(g);
 }
 
 void gemm(const Gemm& g) {
   visit_float("matmul", g.dtype, [&]<class T> { gemm_of<T>(g); });
+}
+
+template <class B>
+void mixed_of(const Gemm& g) {
+  if (g.m <= kFewRows) return dot_columns<float, float, B>(g);
+  gemm_blocks<FloatKernel<float, B>>(g);
+}
+
+void mixed_gemm(const Gemm& g, DType b) {
+  b == DType::F16 ? mixed_of<half>(g) : mixed_of<bfloat16>(g);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -397,8 +467,10 @@ HWY_AFTER_NAMESPACE();
 namespace tl::cpu {
 
 HWY_EXPORT(gemm);
+HWY_EXPORT(mixed_gemm);
 
 void gemm_float(const Gemm& g) { HWY_DYNAMIC_DISPATCH(gemm)(g); }
+void gemm_float(const Gemm& g, DType b) { HWY_DYNAMIC_DISPATCH(mixed_gemm)(g, b); }
 
 }  // namespace tl::cpu
 #endif

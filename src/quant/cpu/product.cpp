@@ -5,6 +5,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "ops/cpu/gemm.h"
 #include "quant/cpu/dequantize.h"
 #include "quant/cpu/unpack.h"
 #include "quant/formats.h"
@@ -86,6 +87,26 @@ void decoded_product(QType type, const std::byte* w, std::int64_t n, std::int64_
   });
 }
 
+// Rows of f16 or bf16, which are read once and never made f32 as a whole.
+void half_product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
+                  std::int64_t m, float* y) {
+  Gemm g{};
+  g.dtype = DType::F32;
+  g.m = m;
+  g.n = n;
+  g.k = k;
+  g.a = x;
+  g.a_row = k;
+  g.a_col = 1;
+  g.b = w;
+  g.b_row = 1;
+  g.b_col = k;
+  g.c = y;
+  g.c_row = n;
+  g.c_col = 1;
+  gemm_float(g, type == QType::F16 ? DType::F16 : DType::BF16);
+}
+
 }  // namespace
 
 template <class Format>
@@ -163,6 +184,8 @@ ProductPath best_product_path() {
 void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
              std::int64_t m, float* y, ProductPath path) {
   if (n == 0 || m == 0) return;
+  if ((type == QType::F16 || type == QType::BF16) && k > 0)
+    return half_product(type, w, n, k, x, m, y);
   detail::RowsProduct rows = detail::portable_product(type);
   if (rows == nullptr || k == 0) return decoded_product(type, w, n, k, x, m, y);
   if (!has_product_path(path)) {
