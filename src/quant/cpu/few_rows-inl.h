@@ -1,7 +1,7 @@
 // Few rows of x: eight rows of w at a time, each block unpacked in registers and multiplied at
 // once. Included after codes-inl.h, as it is.
 
-constexpr int kAhead = 512;  // bytes that each of the eight rows is read ahead
+constexpr int kAhead = 384;  // bytes that each of the eight rows is read ahead
 
 // Four rows of sums of eight products with codes up to kMost: in every lane, one sum of that lane
 // per row.
