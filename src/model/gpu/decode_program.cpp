@@ -47,6 +47,14 @@ constexpr std::int64_t kLeastSlots = 3;
 // Room for a piece of `bytes`, which may begin anywhere in 16 bytes and so take part of 16 more.
 std::int64_t slot_for(std::int64_t bytes) { return divide_up(bytes + 15, 16) * 16; }
 
+// The matrices of a product.
+std::span<kernels::DecodeRows> parts_of(DecodeLinear& linear) {
+  return std::span(linear.part).first(static_cast<std::size_t>(linear.parts));
+}
+std::span<const kernels::DecodeRows> parts_of(const DecodeLinear& linear) {
+  return std::span(linear.part).first(static_cast<std::size_t>(linear.parts));
+}
+
 // Lanes that are enough for eight elements each, as a logarithm.
 int bits_of_lanes(std::int64_t elements) {
   int bits = 3;
@@ -135,7 +143,7 @@ bool DecodeProgram::add_linear(DecodeLinear linear, std::initializer_list<Destin
   linear.halves = halves ? 1 : 0;
   linear.units = static_cast<int>(linear.k / unit);
   linear.unit_groups = static_cast<int>(unit / 32);
-  for (kernels::DecodeRows& part : std::span(linear.part).first(linear.parts)) {
+  for (kernels::DecodeRows& part : parts_of(linear)) {
     part.unit_bytes = static_cast<int>(part.row_bytes / linear.units);
   }
   if (!cut(linear)) return false;
@@ -147,7 +155,7 @@ bool DecodeProgram::add_linear(DecodeLinear linear, std::initializer_list<Destin
 bool DecodeProgram::cut(DecodeLinear& linear) {
   const std::int64_t width = device_.warp_width(), warps = kernels::kDecodeThreads / width;
   std::int64_t own = 0;
-  for (const kernels::DecodeRows& part : std::span(linear.part).first(linear.parts)) {
+  for (const kernels::DecodeRows& part : parts_of(linear)) {
     own += divide_up(part.rows, blocks_);
   }
   std::int64_t least = -1, slot = 0;
@@ -160,7 +168,7 @@ bool DecodeProgram::cut(DecodeLinear& linear) {
         (linear.halves != 0 ? kernels::decode_eights(lanes) : kernels::decode_groups(lanes)))
       continue;
     std::int64_t largest = 0;
-    for (const kernels::DecodeRows& part : std::span(linear.part).first(linear.parts)) {
+    for (const kernels::DecodeRows& part : parts_of(linear)) {
       largest = std::max(largest, slot_for(units * part.unit_bytes));
     }
     if (ring_bytes_ != 0 && kLeastSlots * largest * warps > ring_bytes_) continue;
@@ -180,7 +188,7 @@ void DecodeProgram::add_turns(const DecodeLinear& linear) {
   const std::int64_t blocks = blocks_;
   const std::int64_t most = (kernels::kDecodeSums >> linear.share_bits) / linear.parts * blocks;
   std::int64_t rows = 0;
-  for (const kernels::DecodeRows& part : std::span(linear.part).first(linear.parts)) {
+  for (const kernels::DecodeRows& part : parts_of(linear)) {
     rows = std::max<std::int64_t>(rows, part.rows);
   }
   for (std::int64_t first = 0; first < rows; first += most) {
@@ -188,7 +196,7 @@ void DecodeProgram::add_turns(const DecodeLinear& linear) {
     phase.kind = DecodeKind::Linear;
     phase.linear = linear;
     phase.linear.again = first > 0 && order_ == DecodeOrder::Meetings ? 1 : 0;
-    for (kernels::DecodeRows& part : std::span(phase.linear.part).first(linear.parts)) {
+    for (kernels::DecodeRows& part : parts_of(phase.linear)) {
       const std::int64_t skipped = std::min<std::int64_t>(first, part.rows);
       const std::int64_t own = std::min<std::int64_t>(most, part.rows - skipped);
       part.weight += skipped * part.row_bytes;
