@@ -1,9 +1,16 @@
-"""Checks the GPU images of a build: every kernel is in every image, and none uses scratch memory.
+"""Checks the GPU images of a build: every kernel is in every image, none uses scratch memory, and
+on NVIDIA's since sm_90 each begins by waiting for the kernels before it.
 
 A kernel that spills registers, or keeps an array where it cannot be indexed at compile time, puts
 it in memory that is a hundred times slower. That is never meant here, and no test of results shows
 it, so it is read out of the images: from the metadata of AMD's, and for NVIDIA's from what ptxas
 said when it made them.
+
+A kernel launched by tl::launch() may begin before the kernel ahead of it has ended, because it waits
+for that itself (await_earlier() in gpu.h). One that forgot to, or read memory first, would be wrong
+now and then and on fast devices only. So that is read out of the images too: of machine code
+instruction by instruction, which takes no disassembler, since each is 16 bytes and begins with its
+number.
 
 Exit status 77, which ctest takes for "skipped", when no image was to be built.
 """
@@ -36,6 +43,14 @@ class Elf:
 
     def content(self, section):
         return self.data[section[4]:section[4] + section[5]]
+
+    def code_of(self, function):
+        """The bytes of an NVIDIA kernel, which has a section of its own; None where it has none."""
+        name = b".text." + function.encode() + b"\0"
+        for section in self.sections:
+            if self.names.startswith(name, section[0]):
+                return self.content(section)
+        return None
 
     def of_type(self, kind):
         return [s for s in self.sections if s[1] == kind]
@@ -109,7 +124,7 @@ def message_pack(data, at=0):
     raise ValueError(f"unknown MessagePack code {code:#x}")
 
 
-def check_amd(path):
+def check_amd(path, _target):
     """What is wrong with an AMD image, and the kernels in it."""
     elf = Elf(path.read_bytes())
     problems, found = [], set()
@@ -128,13 +143,79 @@ def check_amd(path):
     return problems, found & elf.functions()
 
 
-def check_cubin(path):
+# Instructions of NVIDIA's by the low twelve bits: the lower nine say what is done, the others where
+# operands are. griddepcontrol.wait is ACQBULK.
+WAIT = 0x82E
+ALWAYS = 7  # the predicate, in the four bits above
+# What may stand before it: no access to memory but that of the kernel's parameters, and no branch.
+# Another one here is not wrong by itself; look it up, and add it when it is one of these.
+HARMLESS = {
+    0x002: "MOV", 0x005: "CS2R", 0x00C: "ISETP", 0x010: "IADD3", 0x012: "LOP3", 0x013: "IABS",
+    0x019: "SHF", 0x01C: "PLOP3", 0x024: "IMAD", 0x025: "IMAD.WIDE", 0x031: "HFMA2",
+    0x035: "HFMA2.MMA", 0x082: "UMOV", 0x08C: "UISETP", 0x090: "UIADD3", 0x092: "ULOP3",
+    0x096: "UPRMT", 0x099: "USHF", 0x0A4: "UIMAD", 0x0A5: "UIMAD.WIDE", 0x0B9: "ULDC",
+    0x112: "I2F.F64", 0x118: "NOP", 0x119: "S2R", 0x182: "LDC", 0x1AC: "LDCU", 0x1C3: "S2UR",
+}
+
+
+def begins_without_waiting(code):
+    """What is wrong with the start of a kernel's machine code; None when it is right.
+
+    >>> def code(*words): return b"".join(struct.pack("<H14x", word) for word in words)
+    >>> begins_without_waiting(code(0x7919, 0x782E, 0x7981))
+    >>> begins_without_waiting(code(0x7919, 0x7981, 0x782E))
+    'instruction 0x981 stands before await_earlier(), or there is none'
+    >>> begins_without_waiting(code(0x7919, 0x082E, 0x7981))
+    'await_earlier() is in a branch'
+    >>> begins_without_waiting(code(0x7919, 0x794D))
+    'instruction 0x94d stands before await_earlier(), or there is none'
+    """
+    for at in range(0, len(code), 16):
+        (word,) = struct.unpack_from("<H", code, at)
+        instruction, predicate = word & 0xFFF, word >> 12
+        if instruction == WAIT:
+            return None if predicate == ALWAYS else "await_earlier() is in a branch"
+        if instruction & 0x1FF not in HARMLESS:
+            return f"instruction {instruction:#05x} stands before await_earlier(), or there is none"
+    return "has no await_earlier()"
+
+
+# The same of PTX, where more is computed ahead because nothing is in its final order yet.
+HARMLESS_PTX = re.compile(
+    r"(abs|add|and|bfe|cvt|cvta|ld\.param|mad|max|min|mov|mul|neg|not|or|prmt|selp|setp|shl|shr|sub|xor)"
+    r"\.|//|\.(reg|shared|loc|pragma)\b|[{}]|$")
+
+
+def entry_without_waiting(text):
+    """What is wrong with the start of a kernel's PTX, from its parameters on; None when it is right.
+
+    >>> entry_without_waiting("(.param .u64 a) {\\n ld.param.u64 %a, [a];\\n griddepcontrol.wait;\\n ret;")
+    >>> entry_without_waiting("() {\\n ld.global.u32 %a, [%b];\\n griddepcontrol.wait;\\n")
+    "'ld.global.u32 %a, [%b];' stands before await_earlier(), or there is none"
+    >>> entry_without_waiting("() {\\n @%p1 bra $L;\\n griddepcontrol.wait;\\n")
+    "'@%p1 bra $L;' stands before await_earlier(), or there is none"
+    """
+    for line in text.partition("{")[2].splitlines():
+        line = line.strip()
+        if line == "griddepcontrol.wait;":
+            return None
+        if not HARMLESS_PTX.match(line):
+            return f"'{line}' stands before await_earlier(), or there is none"
+    return "has no await_earlier()"
+
+
+def waits(target):
+    return int(re.search(r"_(\d+)", target).group(1)) >= 90
+
+
+def check_cubin(path, target):
     log = path.with_name(path.name + ".log").read_text()
     problems = []
     properties = re.findall(
         r"Function properties for (\S+)\n\s*(\d+) bytes stack frame, (\d+) bytes spill stores, "
         r"(\d+) bytes spill loads", log)
-    found = Elf(path.read_bytes()).functions()
+    elf = Elf(path.read_bytes())
+    found = elf.functions()
     for name, stack, stores, loads in properties:
         if (stack, stores, loads) != ("0", "0", "0"):
             problems.append(f"{name}: {stack} bytes of stack, {stores} of spill stores, "
@@ -143,11 +224,27 @@ def check_cubin(path):
     silent = {f for f in found if not f.startswith("$__internal_")} - {p[0] for p in properties}
     if silent:
         problems.append(f"ptxas said nothing of {', '.join(sorted(silent))}")
+    if waits(target):
+        for name, _, _, _ in properties:
+            code = elf.code_of(name)
+            problem = "has no code" if code is None else begins_without_waiting(code)
+            if problem:
+                problems.append(f"{name}: {problem}")
     return problems, found
 
 
-def check_ptx(path):
-    return [], set(re.findall(r"^\.visible \.entry (\w+)\(", path.read_text(), re.M))
+def check_ptx(path, target):
+    # What stands between two names is the first one's.
+    parts = re.split(r"^\.visible \.entry (\w+)", path.read_text(), flags=re.M)
+    problems = []
+    for name, text in zip(parts[1::2], parts[2::2]):
+        if waits(target):
+            problem = entry_without_waiting(text)
+        else:
+            problem = "has griddepcontrol" if "griddepcontrol" in text else None
+        if problem:
+            problems.append(f"{name}: {problem}")
+    return problems, set(parts[1::2])
 
 
 def main():
@@ -177,7 +274,7 @@ def main():
                 ending, check = "cubin", check_cubin
             path = options.images / f"{module}.{target}.{ending}"
             try:
-                problems, found = check(path)
+                problems, found = check(path, target)
             except (OSError, ValueError, KeyError, IndexError, struct.error) as error:
                 problems, found = [f"cannot be read: {error}"], set(kernels)
             missing = [k for k in kernels if k not in found]

@@ -40,6 +40,7 @@ set(TL_KERNEL_HEADERS
     attention_scores.h
     decode_attention.h
     decode_product.h
+    decode_clerk.h
     decode_room.h
     decode_rows.h
     elementary.h

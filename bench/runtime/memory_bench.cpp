@@ -240,36 +240,45 @@ void launches(const Device& device) {
              {.grid = {1}, .block = {256}}, out(y), std::uint32_t{7}, 256LL);
     });
   });
+  const auto alone = [device, id, warm](benchmark::State& state, auto call) {
+    warm();
+    auto y = DeviceMemory<std::uint32_t>::zeros(device, 256);
+    const CurrentContext current(device.context());
+    const Function& function = device.modules().function(module_spec(id.module), id.index);
+    void* address = y.mutable_data();
+    std::uint32_t value = 7;
+    long long count = 256;
+    std::array<void*, 3> arguments{&address, &value, &count};
+    time_launches(state, device, [&] {
+      call(function.native(), {1, 1, 1}, {256, 1, 1}, 0, device.stream().native(),
+           arguments.data());
+    });
+  };
   add_launches(
-      "launch/driver call alone/" + device.text(), [device, id, warm](benchmark::State& state) {
-        warm();
-        auto y = DeviceMemory<std::uint32_t>::zeros(device, 256);
-        const CurrentContext current(device.context());
-        const Function& function = device.modules().function(module_spec(id.module), id.index);
-        void* address = y.mutable_data();
-        std::uint32_t value = 7;
-        long long count = 256;
-        std::array<void*, 3> arguments{&address, &value, &count};
-        time_launches(state, device, [&] {
-          device.context().table().launch(function.native(), {1, 1, 1}, {256, 1, 1}, 0,
-                                          device.stream().native(), arguments.data());
-        });
-      });
+      "launch/driver call alone/" + device.text(),
+      [device, alone](benchmark::State& state) { alone(state, device.context().table().launch); });
+  if (device.context().table().launch_early != nullptr) {
+    add_launches("launch/driver call alone, early/" + device.text(),
+                 [device, alone](benchmark::State& state) {
+                   alone(state, device.context().table().launch_early);
+                 });
+  }
   // Everything but the driver's own call, which a driver that does nothing stands in for.
   add_launches("launch/tl::launch without the driver's call/" + device.text(),
                [device, id, warm](benchmark::State& state) {
                  warm();
                  auto y = DeviceMemory<std::uint32_t>::zeros(device, 256);
                  driver::Table& table = driver::table_for_testing(device.kind());
-                 const auto real = table.launch;
+                 const driver::Table real = table;
                  table.launch = [](driver::Handle, driver::Dim3, driver::Dim3, unsigned,
                                    driver::Handle, void**) { return driver::kSuccess; };
+                 if (table.launch_early != nullptr) table.launch_early = table.launch;
                  time_launches(state, device, [&] {
                    launch(device.modules().function(module_spec(id.module), id.index),
                           device.stream(), {.grid = {1}, .block = {256}}, out(y), std::uint32_t{7},
                           256LL);
                  });
-                 table.launch = real;
+                 table = real;
                });
   add("module/function from the store/" + device.text(),
       [device, id, warm](benchmark::State& state) {

@@ -6,6 +6,7 @@
 template <class T>
 GPU_INLINE void affine(const T* in, T* out, const Strided<1>& at, const Reading& how,
                        ComputeOf<T> m, ComputeOf<T> a) {
+  await_earlier();
   map_one<Weight::Light>(in, out, at, how, [&](T x) {
     return convert<T>(tl::functors::affine(convert<ComputeOf<T>>(x), m, a));
   });
@@ -14,6 +15,7 @@ GPU_INLINE void affine(const T* in, T* out, const Strided<1>& at, const Reading&
 template <class T>
 GPU_INLINE void clamp(const T* in, T* out, const Strided<1>& at, const Reading& how,
                       ComputeOf<T> low, ComputeOf<T> high) {
+  await_earlier();
   map_one<Weight::Light>(in, out, at, how, [&](T x) {
     return convert<T>(tl::functors::clamp(convert<ComputeOf<T>>(x), low, high));
   });

@@ -18,6 +18,7 @@
 
 template <class T, int kValues>
 GPU_INLINE void attention_tile(const T* q, const T* k, const T* v, T* out, const Attention& a) {
+  await_earlier();
   constexpr int kTile = 64, kDepth = 32, kPitch = kTile + 4, kWide = kValues / 64;
   static_assert(kDepth * kValues <= 2 * kDepth * kPitch);
   // Pieces of q and k, one after the other: [element][query or key]; later a piece of v:
@@ -202,6 +203,7 @@ struct Parts {
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, const Attention& a,
                                 const Split& split, const Parts<A>& parts) {
+  await_earlier();
   constexpr int kEach = sizeof(T) == 8 ? 2 : 4;
   constexpr unsigned kTeam = 16, kTeams = kBlockThreads / kTeam;
   constexpr unsigned kBatch = sizeof(A) == 8 ? 2 : 4;  // keys of a team at a time, for registers
@@ -425,6 +427,7 @@ GPU_INLINE void attention_split(const T* q, const T* k, const T* v, T* out, cons
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void attention_merge(T* out, const Attention& a, const Split& split,
                                 const Parts<A>& parts) {
+  await_earlier();
   const Index rows_all = a.group * a.queries;
   grid_stride(a.batch * a.kv_heads * rows_all * a.value_depth, [&](Index i) {
     const Index row = i / a.value_depth, column = i % a.value_depth;

@@ -289,6 +289,7 @@ GPU_INLINE void set_deltas(const AttentionGrad& arguments, const Rows<T>& out, c
 template <class T, int kWide>
 GPU_INLINE void queries_grad(const T* q, const T* k, const T* v, const T* out, const T* g, T* dq,
                              const AttentionGrad& arguments) {
+  await_earlier();
   GPU_SHARED Float4 staging[kRoom / 4];
   GPU_SHARED Float4 tiling[kTile * kTilePitch / 4];
   float* const room = staging[0].at;
@@ -336,6 +337,7 @@ GPU_INLINE void queries_grad(const T* q, const T* k, const T* v, const T* out, c
 template <class T, int kWide>
 GPU_INLINE void keys_grad(const T* q, const T* k, const T* v, const T* g, T* dk, T* dv,
                           const AttentionGrad& arguments) {
+  await_earlier();
   GPU_SHARED Float4 staging[kRoom / 4];
   GPU_SHARED Float4 tiling[kTile * kTilePitch / 4];
   float* const room = staging[0].at;

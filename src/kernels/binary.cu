@@ -9,6 +9,7 @@ using tl::BinaryOp;
 template <BinaryOp kOp, class T>
 GPU_INLINE void binary(const T* a, const T* b, T* out, const Strided<2>& at, const Reading& how,
                        T value) {
+  await_earlier();
   map_two<tl::kernels::weight(kOp, tl::functors::kIsReal<ComputeOf<T>>)>(
       a, b, out, at, how, value, [](T x, T y) {
         using C = ComputeOf<T>;
@@ -19,6 +20,7 @@ GPU_INLINE void binary(const T* a, const T* b, T* out, const Strided<2>& at, con
 template <BinaryOp kOp, class T>
 GPU_INLINE void binary_flag(const T* a, const T* b, Bits8* out, const Strided<2>& at,
                             const Reading& how, T value) {
+  await_earlier();
   map_two<tl::kernels::weight(kOp, tl::functors::kIsReal<ComputeOf<T>>)>(
       a, b, out, at, how, value, [](T x, T y) {
         using C = ComputeOf<T>;

@@ -39,6 +39,7 @@ GPU_INLINE float within_half(float x) {
 template <class T>
 GPU_INLINE void keep(const float* q, const float* k, const float* v, Half* queries,
                      const CacheAttention& a) {
+  await_earlier();
   const Index row = block_index();
   const CacheRow at = a.rows[row];
   const int thread = static_cast<int>(thread_index()), first_lane = static_cast<int>(lane());
@@ -156,7 +157,7 @@ GPU_INLINE void stage_eight(Half* to, const Bits8* head, int size, int position,
   if constexpr (bits::kSame<T, Half>) {
     copy_aside(to, reinterpret_cast<const Half*>(head) + position * size + element, true);
   } else {
-    const kv::Eight eight = kv::Rows<T>::load(head, size, position, element);
+    const kv::Eight eight = kv::eight_of<kv::Rows<T>>(head, size, position, element);
     Vec<Half, 8> halves;
     GPU_UNROLLED
     for (int i = 0; i < 4; ++i) {
@@ -273,7 +274,8 @@ GPU_INLINE void attend(const Half* queries, float* out, const CacheAttention& a)
           // One run of all 16 has those of one half of the warp before those of the other.
           const int key =
               Mma::kDeep == 1 ? slot / 16 * 16 + (slot + j) % 8 * 2 + slot % 16 / 8 : slot + j;
-          two[j] = kv::Rows<T>::load(head, a.value_size, written(tile, key), task.column + column);
+          two[j] = kv::eight_of<kv::Rows<T>>(head, a.value_size, written(tile, key),
+                                             task.column + column);
         }
         // Where several steps are read at a time, a lane's runs of them lie side by side.
         const int step = slot % kUnit / 16, deep = slot % 16 / Mma::kRun;
@@ -544,7 +546,7 @@ GPU_INLINE void attend_plainly(const Half* queries, float* out, const CacheAtten
         float product = 0.0f;
         GPU_ROLLED
         for (int e = 0; e < a.key_size; e += 8) {
-          const kv::Eight eight = kv::Rows<T>::load(keys, a.key_size, key, e);
+          const kv::Eight eight = kv::eight_of<kv::Rows<T>>(keys, a.key_size, key, e);
           const auto of_query = load_vec<8>(query + e);
           GPU_UNROLLED
           for (int i = 0; i < 8; ++i) {
@@ -595,6 +597,7 @@ GPU_INLINE void attend_plainly(const Half* queries, float* out, const CacheAtten
 
 template <class T, int kColumns>
 GPU_INLINE void attend_by_target(const Half* queries, float* out, const CacheAttention& a) {
+  await_earlier();
   if constexpr (MatrixUnit::kThere) {
     attend<T, kColumns, MatrixUnit>(queries, out, a);
   } else {

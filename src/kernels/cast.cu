@@ -7,6 +7,7 @@
 
 template <class From, class To>
 GPU_INLINE void cast(const From* in, To* out, const Strided<1>& at) {
+  await_earlier();
   constexpr int kWider = sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To);
   constexpr int kEach = 16 / kWider;
   // A view may start anywhere; then there are no whole vectors and everything is remainder.

@@ -14,6 +14,8 @@
 using tl::kernels::ConvArgs;
 using tl::kernels::ConvAxis;
 using tl::kernels::Divider;
+using tl::kernels::kPixel;
+using tl::kernels::PixelArgs;
 using tl::kernels::PoolArgs;
 using tl::kernels::PoolAxis;
 using tl::kernels::ResizeArgs;
@@ -129,6 +131,7 @@ GPU_INLINE Index block_number() {
 
 template <bool kTransposed, class T>
 GPU_INLINE void conv_tiled(const T* x, const T* w, const T* bias, T* y, const ConvArgs& a) {
+  await_earlier();
   using Value = Wide<T>;
   GPU_SHARED Value weights[kSlice][kTile + 4];
   GPU_SHARED Value inputs[kSlice][kTile];
@@ -202,6 +205,7 @@ GPU_INLINE void conv_tiled(const T* x, const T* w, const T* bias, T* y, const Co
 
 template <bool kTransposed, class T>
 GPU_INLINE void conv_direct(const T* x, const T* w, const T* bias, T* y, const ConvArgs& a) {
+  await_earlier();
   const Index i = block_number() * kBlockThreads + thread_index();
   if (i >= a.count) return;
   const bool narrow = a.narrow != 0;
@@ -327,6 +331,7 @@ struct AddWide {
 
 template <class T>
 GPU_INLINE void avg_pool(const T* x, T* y, const PoolArgs& a) {
+  await_earlier();
   pool(x, y, a, Wide<T>(0), AddWide<T>{}, [](Wide<T> sum, Index elements) {
     return convert<T>(sum / static_cast<Wide<T>>(elements));
   });
@@ -342,6 +347,7 @@ struct KeepLarger {
 
 template <class T, class Value>
 GPU_INLINE void max_pool(const T* x, T* y, const PoolArgs& a, Value least) {
+  await_earlier();
   pool(x, y, a, least, KeepLarger<T, Value>{},
        [](Value value, Index) { return convert<T>(value); });
 }
@@ -350,6 +356,7 @@ GPU_INLINE void max_pool(const T* x, T* y, const PoolArgs& a, Value least) {
 
 template <class T>
 GPU_INLINE void nearest(const T* x, T* y, const ResizeArgs& a) {
+  await_earlier();
   const bool narrow = a.narrow != 0;
   grid_stride(a.count, [&](Index i) {
     Index rest = i;
@@ -386,6 +393,7 @@ GPU_INLINE Between<W> between(const ResizeAxis& axis, int i) {
 
 template <class T>
 GPU_INLINE void bilinear(const T* x, T* y, const ResizeArgs& a) {
+  await_earlier();
   using W = Wide<T>;
   const bool narrow = a.narrow != 0;
   grid_stride(a.count, [&](Index i) {
@@ -400,6 +408,23 @@ GPU_INLINE void bilinear(const T* x, T* y, const ResizeArgs& a) {
     const W left = mix(widen(from[h.first + w.first]), widen(from[h.second + w.first]), h.part);
     const W right = mix(widen(from[h.first + w.second]), widen(from[h.second + w.second]), h.part);
     y[i] = convert<T>(mix(left, right, w.part));
+  });
+}
+
+// ---- layouts
+
+// (images, channels, positions) to (images, positions, kPixel)
+template <class T>
+GPU_INLINE void pixels(const T* x, T* y, const PixelArgs& a) {
+  await_earlier();
+  grid_stride(a.count, [&](Index i) {
+    const Index image = a.by_image.divide(i, a.narrow != 0);
+    const Index positions = a.by_image.size();
+    const T* from = x + image * a.channels * positions + (i - image * positions);
+    Vec<T, kPixel> pixel;
+    GPU_UNROLLED
+    for (int c = 0; c < kPixel; ++c) pixel.set(c, c < a.channels ? from[c * positions] : T{0});
+    store_vec(y + i * kPixel, pixel);
   });
 }
 
@@ -534,3 +559,5 @@ GPU_KERNEL void bilinear_f16(const Half* x, Half* y, ResizeArgs a) { bilinear(x,
 GPU_KERNEL void bilinear_bf16(const BFloat16* x, BFloat16* y, ResizeArgs a) { bilinear(x, y, a); }
 GPU_KERNEL void bilinear_f32(const float* x, float* y, ResizeArgs a) { bilinear(x, y, a); }
 GPU_KERNEL void bilinear_f64(const double* x, double* y, ResizeArgs a) { bilinear(x, y, a); }
+
+GPU_KERNEL void pixels_2(const Bits16* x, Bits16* y, PixelArgs a) { pixels(x, y, a); }

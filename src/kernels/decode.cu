@@ -8,10 +8,15 @@
 //
 // A product's input is normed and made into bytes (or halves) by every block for itself: that takes
 // less than a meeting would. Where the device can bring memory by itself, weights are on their way
-// to shared memory all the time, also while blocks meet (decode_room.h).
+// to shared memory all the time, also while blocks meet (decode_clerk.h).
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define GPU_THREADS 288  // kDecodeServed and the clerk
+#else
 #define GPU_THREADS 512
+#endif
 #define GPU_LEAST_BLOCKS 1
 #include "decode_attention.h"
+#include "decode_clerk.h"
 #include "decode_product.h"
 #include "decode_room.h"
 #include "gpu.h"
@@ -24,11 +29,11 @@
 
 // Asks for what the next phase reads and this one does not write to be brought nearer: all blocks
 // for some of it.
-GPU_INLINE void call_ahead(const DecodePhase& next, const DecodeStep& step) {
+GPU_INLINE void call_ahead(const DecodePhase& next, const DecodeStep& step, const Room& room) {
   constexpr int kLine = 128;  // bytes
   if (next.kind == DecodeKind::Linear && next.linear.norm != nullptr) {
     constexpr unsigned kFloats = kLine / sizeof(float);
-    if (thread_index() == kBlockThreads / 2) {
+    if (thread_index() == kWarp) {
       GPU_ROLLED
       for (unsigned at = block_index() * kFloats; at < static_cast<unsigned>(next.linear.k);
            at += block_count() * kFloats) {
@@ -36,7 +41,7 @@ GPU_INLINE void call_ahead(const DecodePhase& next, const DecodeStep& step) {
       }
     }
   } else if (next.kind == DecodeKind::Attention) {
-    call_keys(next.attention, step);
+    call_keys(next.attention, step, room);
   }
 }
 
@@ -118,25 +123,6 @@ GPU_INLINE void embed(const DecodeEmbed& p, const DecodeStep& step) {
 
 // ---- the kernel
 
-// A phase on its way to shared memory.
-struct Ticket {
-  Bits64 word;
-  GPU_INLINE void load(const DecodePhase* phase, bool there) {
-    static_assert(sizeof(DecodePhase) % 8 == 0 && sizeof(DecodePhase) / 8 <= kDecodeThreads);
-    const unsigned i = thread_index();
-    if (there && i < sizeof(DecodePhase) / 8) word = reinterpret_cast<const Word*>(phase)[i].at;
-  }
-  GPU_INLINE void store(DecodePhase& to) const {
-    const unsigned i = thread_index();
-    if (i < sizeof(DecodePhase) / 8) reinterpret_cast<Word*>(&to)[i].at = word;
-  }
-
- private:
-  struct GPU_MAY_ALIAS Word {
-    Bits64 at;
-  };
-};
-
 // All blocks have come to the end of the phase before `next`.
 GPU_INLINE void wait_for_all(const DecodeStep& step, const DecodePhase& next) {
   const Bits32 all = step.met_before + static_cast<Bits32>(next.meetings) * block_count();
@@ -144,25 +130,11 @@ GPU_INLINE void wait_for_all(const DecodeStep& step, const DecodePhase& next) {
   }
 }
 
-GPU_INLINE void all_phases(const DecodeStep& step) {
-  GPU_SHARED Chunk vectors[kDecodeRoom / sizeof(Chunk)];
-  GPU_SHARED float sums[kDecodeSums];
-  GPU_SHARED float scale;
-  GPU_SHARED int limit;
-  GPU_SHARED Sending sendings[kWarps];
-  GPU_SHARED Delivery deliveries[kWarps * kDecodeSlots];
-  GPU_SHARED Bits64 phases[kPlaces][sizeof(DecodePhase) / 8];
-  const Room room{vectors, sums, &scale, &limit, deliveries, sendings, {phases}};
-  for (int i = step.first; i < step.first + 3 && i < step.last; ++i) {
-    Ticket ticket = {};
-    ticket.load(step.phases + i, true);
-    ticket.store(room.phases[i]);
-  }
-  if (thread_index() < kWarps * kDecodeSlots) deliveries[thread_index()].open();
-  if (thread_index() == 0) limit = step.first + 3 < step.last ? step.first + 3 : step.last;
-  barrier();
-  Slots slots(step, room);
-  if constexpr (kDelivers) slots.fill(0);
+constexpr unsigned kFirst = sizeof(DecodePhase) / 8;  // threads that bring a phase
+
+// What the threads of the phases do.
+GPU_INLINE void all_phases(const DecodeStep& step, const Room& room) {
+  Slots slots(step, room, warp_index(), 0);
   GPU_ROLLED
   for (int i = step.first; i < step.last; ++i) {
     const DecodePhase& phase = room.phases[i];
@@ -177,20 +149,50 @@ GPU_INLINE void all_phases(const DecodeStep& step) {
     // A meeting, and the phase after those that are in shared memory.
     const DecodePhase& next = room.phases[i + 1];
     const bool meets = next.kind != DecodeKind::Linear || next.linear.again == 0;
-    barrier();
+    room.meet();
     if (meets && thread_index() == 0) announce(step.met);
-    Ticket ticket = {};
-    ticket.load(step.phases + i + 3, i + 3 < step.last);
-    if (meets) call_ahead(next, step);
+    Ticket<1> ticket = {};
+    ticket.load(step.phases + i + 2, i + 2 < step.last, thread_index(), kFirst);
+    if (meets) call_ahead(next, step, room);
     if (meets && thread_index() == 0) wait_for_all(step, next);
-    if (thread_index() == 0) limit = i + 4 < step.last ? i + 4 : step.last;
-    ticket.store(room.phases[i + 3]);
-    barrier();
-    if constexpr (kDelivers) slots.fill(0);
+    ticket.store(room.phases[i + 2], thread_index(), kFirst);
+    room.meet();
+  }
+}
+
+GPU_INLINE void run(const DecodeStep& step) {
+  GPU_SHARED Chunk vectors[kDecodeRoom / sizeof(Chunk)];
+  GPU_SHARED float sums[kDecodeSums];
+  GPU_SHARED float squares[kMostWarps];
+  GPU_SHARED float scale;
+  GPU_SHARED Delivery filled[kServed * kDecodeSlots];
+  GPU_SHARED Delivery emptied[kServed * kDecodeSlots];
+  GPU_SHARED Bits64 phases[kPlaces][sizeof(DecodePhase) / 8];
+  GPU_SHARED Bits64 order[sizeof(DecodePhase) / 8];
+  const bool served = kMustDeliver || (kDelivers && step.slots != 0);
+  const int threads = served ? kDecodeServed : kDecodeThreads;
+  const Room room{
+      threads, threads / static_cast<int>(kWarp),     vectors, sums, squares, &scale, filled,
+      emptied, reinterpret_cast<DecodePhase*>(order), {phases}};
+  for (int i = step.first; i < step.first + 2 && i < step.last; ++i) {
+    Ticket<1> ticket = {};
+    ticket.load(step.phases + i, true, thread_index(), kFirst);
+    ticket.store(room.phases[i], thread_index(), kFirst);
+  }
+  if (kDelivers && thread_index() < kServed * kDecodeSlots) {
+    filled[thread_index()].open();
+    emptied[thread_index()].open();
+  }
+  barrier();
+  if (thread_index() < static_cast<unsigned>(threads)) {
+    all_phases(step, room);
+  } else if constexpr (kDelivers) {
+    clerk(step, room);
   }
 }
 
 // Where it would be all memory and no registers there is nothing here, and the host does not ask.
 GPU_KERNEL void decode_step(DecodeStep step) {
-  if constexpr (kManyRegisters) all_phases(step);
+  await_earlier();
+  if constexpr (kManyRegisters) run(step);
 }

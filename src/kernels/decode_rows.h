@@ -1,7 +1,9 @@
 // Module DECODE: products of pieces of rows with an input that became bytes or halves.
 #pragma once
 
+#include "decode_clerk.h"
 #include "decode_room.h"
+#include "gpu_mma.h"
 #include "gpu_quant.h"
 #include "quant_blocks.h"
 #include "quant_dot.h"
@@ -20,6 +22,15 @@ struct Planes {
         scales(reinterpret_cast<QuantScale*>(high + k / 32)) {}
 };
 
+// The input as halves, each eight of them multiplied by a power of two; then what undoes that.
+struct Eights {
+  Half* numbers;
+  float* scales;
+  GPU_INLINE Eights(const Room& room, int k)
+      : numbers(reinterpret_cast<Half*>(room.vectors)),
+        scales(reinterpret_cast<float*>(numbers + k)) {}
+};
+
 // Lanes have `all` things in turn. Where a lane has none it takes the first, which does not count.
 struct Turns {
   int own, all;
@@ -31,24 +42,37 @@ struct Turns {
   }
 };
 
-constexpr int kGroups = decode_groups(kWarp), kEights = decode_eights(kWarp);
+constexpr int kGroups = decode_groups(kWarp, kDelivers);
+constexpr int kEights = decode_eights(kWarp);
+
+// Whether rows of f16 are for the matrix unit. It multiplies 16 rows of 16 with 8 columns: here its
+// rows are two pieces, each cut into eight parts, and its columns are the input, cut likewise. Each
+// part meets all columns, but only its own is looked at: four lanes have it, and the places that a
+// lane has are the same on both sides.
+constexpr bool kByMatrix = kDelivers && MatrixUnit::kThere && kPieces == 2;
 
 // What a lane needs of the input for one of the pieces of a row, in registers: bytes and scales of
-// kGroups groups, or kEights times eight numbers.
+// kGroups groups, or kEights times eight numbers, or as many halves that are to be multiplied by
+// what all four lanes of a part have.
 struct Input {
   static constexpr int kGroup = 11;
-  Bits32 at[kGroup * kGroups];
-  static_assert(8 * kEights <= kGroup * kGroups);
+  static constexpr int kWords = kGroup * kGroups > 8 * kEights ? kGroup* kGroups : 8 * kEights;
+  Bits32 at[kWords];
+  float undo;
 
-  GPU_INLINE void load(const DecodeLinear& p, const Room& room, int first_group, int groups) {
+  GPU_INLINE void load(const DecodeLinear& p, const Room& room, int format, int first_group,
+                       int groups) {
+    if (kByMatrix && format == kDecodeF16) return load_halves(p, room, first_group, groups);
     if (p.halves != 0) {
-      const auto* x = reinterpret_cast<const Half*>(room.vectors) + 32 * first_group;
+      const Eights x(room, p.k);
       const Turns turns(4 * groups);
       GPU_UNROLLED
       for (int t = 0; t < kEights; ++t) {
-        const auto numbers = load_vec<8>(x + 8 * turns.at(t));
+        const int eight = 4 * first_group + turns.at(t);
+        const auto numbers = load_vec<8>(x.numbers + 8 * eight);
+        const float scale = x.scales[eight];
         GPU_UNROLLED
-        for (int i = 0; i < 8; ++i) at[8 * t + i] = bits::bits_of(to_float(numbers.get(i)));
+        for (int i = 0; i < 8; ++i) at[8 * t + i] = bits::bits_of(scale * to_float(numbers.get(i)));
       }
       return;
     }
@@ -70,17 +94,38 @@ struct Input {
     }
   }
   GPU_INLINE float number(int i) const { return bits::float_of(at[i]); }
-};
 
-// Pieces that a warp takes at a time. Those in shared memory are soon there; from elsewhere as many
-// loads are under way as there is room for in registers.
-constexpr int kPieces = kDelivers ? 1 : 2;
+ private:
+  GPU_INLINE void load_halves(const DecodeLinear& p, const Room& room, int first_group,
+                              int groups) {
+    const Eights x(room, p.k);
+    const Turns turns(4 * groups);
+    undo = 0.0f;
+    GPU_UNROLLED
+    for (int t = 0; t < kEights; ++t) {
+      undo = math::max(undo, x.scales[4 * first_group + turns.at(t)]);
+    }
+    undo = math::max(undo, shuffle_xor(undo, 1u));
+    undo = math::max(undo, shuffle_xor(undo, 2u));
+    const float inverse = inverse_power(undo);
+    GPU_UNROLLED
+    for (int t = 0; t < kEights; ++t) {
+      const int eight = 4 * first_group + turns.at(t);
+      const auto words = load_vec<4>(reinterpret_cast<const Bits32*>(x.numbers + 8 * eight));
+      const Bits32 by = float_to_f16(x.scales[eight] * inverse);
+      GPU_UNROLLED
+      for (int j = 0; j < 4; ++j) {
+        at[4 * t + j] = turns.counts(t) ? pair_fma(words.get(j), by << 16 | by, 0u) : 0u;
+      }
+    }
+  }
+};
 
 template <class Format>
 GPU_INLINE void quant_pieces(const Bits8* const (&from)[kPieces], int groups, const Input& x,
                              float (&sum)[kPieces]) {
   using W = words::Words<Format>;
-  constexpr int kTogether = sizeof(typename W::Raw) <= 40 ? kPieces : 1;
+  constexpr int kTogether = kDelivers || sizeof(typename W::Raw) <= 40 ? kPieces : 1;
   const Turns turns(groups);
   GPU_UNROLLED
   for (int t = 0; t < kGroups; ++t) {
@@ -137,8 +182,46 @@ GPU_INLINE void half_pieces(const Bits8* const (&from)[kPieces], int groups, con
   }
 }
 
+// Rows of f16, and an input of halves.
+template <class Unit>
+GPU_INLINE void matrix_pieces(const Bits8* const (&from)[kPieces], int groups, const Input& x,
+                              float (&sum)[kPieces]) {
+  const Turns turns(4 * groups);
+  // All loads at once, and two sums by turns: the unit takes its time. What does not count is zero
+  // in the input.
+  Vec<Bits32, 4> w[kEights][2];
+  GPU_UNROLLED
+  for (int t = 0; t < kEights; ++t) {
+    GPU_UNROLLED
+    for (int u = 0; u < 2; ++u) {
+      w[t][u] = load_vec<4>(reinterpret_cast<const Bits32*>(from[u]) + 4 * turns.at(t));
+    }
+  }
+  float sums[2][Unit::kSums] = {};
+  GPU_UNROLLED
+  for (int t = 0; t < kEights; ++t) {
+    GPU_UNROLLED
+    for (int j = 0; j < 2; ++j) {
+      const Bits32 left[] = {w[t][0].get(2 * j), w[t][0].get(2 * j + 1), w[t][1].get(2 * j),
+                             w[t][1].get(2 * j + 1)};
+      const Bits32 right[] = {x.at[4 * t + 2 * j], x.at[4 * t + 2 * j + 1]};
+      Unit::add(sums[j], left, right);
+    }
+  }
+  GPU_UNROLLED
+  for (int i = 0; i < Unit::kSums; ++i) {
+    const int row = Unit::sum_row(i), column = Unit::sum_column(i);
+    const float both = (sums[0][i] + sums[1][i]) * x.undo;
+    if (row == column) sum[0] = both;
+    if (row == column + 8) sum[1] = both;
+  }
+}
+
 GPU_INLINE void pieces_of(int format, const Bits8* const (&from)[kPieces], int groups,
                           const Input& x, float (&sum)[kPieces]) {
+  if constexpr (kByMatrix) {
+    if (format == kDecodeF16) return matrix_pieces<MatrixUnit>(from, groups, x, sum);
+  }
   switch (format) {
     case 0:
       return quant_pieces<blocks::Q4_0>(from, groups, x, sum);
@@ -173,10 +256,52 @@ GPU_INLINE void pieces_of(int format, const Bits8* const (&from)[kPieces], int g
   }
 }
 
-// The sums of this warp's pieces, each to its place in room.sums.
-GPU_INLINE void all_pieces(const DecodeLinear& p, const Rows& rows, const Room& room,
-                           Slots& slots) {
-  Lot lot = Lot::of(p, rows);
+// What all lanes add up to, for as many pieces as there are. Half of the lanes go on with one
+// piece, half with the other.
+GPU_INLINE void leave_sums(const float (&sum)[kPieces], float* to, int count) {
+  static_assert(kPieces == 2);
+  const bool upper = lane() >= kWarp / 2;
+  const float first = sum[0], second = sum[1];
+  float total = upper ? second : first;
+  total += shuffle_xor(upper ? first : second, kWarp / 2);
+  GPU_UNROLLED
+  for (unsigned mask = kWarp / 4; mask > 0; mask /= 2) total += shuffle_xor(total, mask);
+  const int piece = upper ? 1 : 0;
+  if (lane() % (kWarp / 2) == 0 && piece < count) to[piece] = total;
+}
+
+// The sums of this warp's pieces, each to its place in room.sums: pieces that are brought,
+GPU_INLINE void brought_pieces(const DecodeLinear& p, const Room& room, Slots& slots) {
+  Input x = {};     // so that registers are its own only from here on
+  int loaded = -1;  // format and first group
+  bool last = false;
+  GPU_ROLLED
+  while (!last) {
+    slots.wait_until_filled();
+    const Label label = slots.label();
+    if (label.count > 0) {
+      const int wanted = label.format << 16 | label.first_group;
+      if (wanted != loaded) x.load(p, room, label.format, label.first_group, label.groups);
+      loaded = wanted;
+      const Bits8* from[kPieces];
+      GPU_UNROLLED
+      for (int u = 0; u < kPieces; ++u) {
+        from[u] = u < label.count ? slots.piece(u) + label.past[u] : slots.piece(0) + label.past[0];
+      }
+      float sum[kPieces] = {};
+      pieces_of(label.format, from, label.groups, x, sum);
+      leave_sums(sum, room.sums + label.sum, label.count);
+    }
+    last = label.last != 0;
+    warp_meet();  // all lanes have read what they read
+    if (lane() == 0) slots.emptied().arrive();
+    slots.next();
+  }
+}
+
+// and pieces that are read where they are.
+GPU_INLINE void distant_pieces(const DecodeLinear& p, const Rows& rows, const Room& room) {
+  Lot lot = Lot::of(p, rows, warp_index(), static_cast<unsigned>(room.warps));
   GPU_ROLLED
   while (lot.left > 0) {
     // Pieces of one share and one matrix.
@@ -188,26 +313,17 @@ GPU_INLINE void all_pieces(const DecodeLinear& p, const Rows& rows, const Room& 
     const Range units = units_of(p, lot.share);
     const int groups = units.count() * p.unit_groups;
     float* sums = room.sums + lot.share * rows.all() + lot.row;
-    Input x;
-    x.load(p, room, units.first * p.unit_groups, groups);
+    Input x = {};
+    x.load(p, room, format, units.first * p.unit_groups, groups);
     const Bits8* at = first.at;
     GPU_ROLLED
     for (int i = 0; i < count; i += kPieces, at += kPieces * row_bytes) {
       const Bits8* from[kPieces];
-      if constexpr (kDelivers) {
-        from[0] = slots.wait(at);
-      } else {
-        GPU_UNROLLED
-        for (int u = 0; u < kPieces; ++u) from[u] = i + u < count ? at + u * row_bytes : at;
-      }
+      GPU_UNROLLED
+      for (int u = 0; u < kPieces; ++u) from[u] = i + u < count ? at + u * row_bytes : at;
       float sum[kPieces] = {};
       pieces_of(format, from, groups, x, sum);
-      GPU_UNROLLED
-      for (int u = 0; u < kPieces; ++u) {
-        const float total = warp_sum(sum[u]);
-        if (lane() == 0 && i + u < count) sums[i + u] = total;
-      }
-      if constexpr (kDelivers) slots.release();
+      leave_sums(sum, sums + i, count - i);
     }
     lot.take(count, rows);
   }

@@ -31,6 +31,9 @@ TL_MATH_FN float mul(float a, float b) { return a * b; }
 TL_MATH_FN double mul(double a, double b) { return a * b; }
 TL_MATH_FN float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 TL_MATH_FN double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+// 1 / x rounded to the nearest, for |x| from 2^-125 to 2^125
+TL_MATH_FN float reciprocal(float x) { return 1.0f / x; }
+TL_MATH_FN double reciprocal(double x) { return 1.0 / x; }
 TL_MATH_FN float sqrt(float x) { return __builtin_sqrtf(x); }
 TL_MATH_FN double sqrt(double x) { return __builtin_sqrt(x); }
 TL_MATH_FN float abs(float x) { return __builtin_fabsf(x); }
@@ -59,6 +62,7 @@ using primitive::copysign;
 using primitive::floor;
 using primitive::fma;
 using primitive::mul;
+using primitive::reciprocal;
 using primitive::rint;
 using primitive::sqrt;
 using primitive::trunc;

@@ -13,6 +13,7 @@ struct alignas(16) Chunk {
 
 template <class T>
 GPU_INLINE void fill(T* out, T value, Index count) {
+  await_earlier();
   constexpr int kEach = 16 / sizeof(T);
   Vec<T, kEach> vec;
   for (int k = 0; k < kEach; ++k) vec.set(k, value);
@@ -62,6 +63,7 @@ GPU_INLINE void copy_rows(const T* src, T* dst, Index rows, Index cols, Index sr
 template <class T>
 GPU_INLINE void copy2d(const T* src, T* dst, Index rows, Index cols, Index src_stride,
                        Index dst_stride) {
+  await_earlier();
   constexpr Index kEach = 16 / sizeof(T);
   const bool whole = ((cols | src_stride | dst_stride) & (kEach - 1)) == 0;
   if (whole && is_vec_aligned<kEach>(src) && is_vec_aligned<kEach>(dst)) {
@@ -75,6 +77,7 @@ GPU_INLINE void copy2d(const T* src, T* dst, Index rows, Index cols, Index src_s
 // Writes `value` to every element that `at` visits.
 template <class T>
 GPU_INLINE void const_set(T* out, T value, const Strided<1>& at) {
+  await_earlier();
   grid_stride(at.count, [&](Index i) { out[at.contiguous ? i : offset(at, i)] = value; });
 }
 
@@ -82,6 +85,7 @@ GPU_INLINE void const_set(T* out, T value, const Strided<1>& at) {
 // time.
 template <class T>
 GPU_INLINE void copy_strided(const T* in, T* out, const Strided<1>& at) {
+  await_earlier();
   constexpr int kFlight = 4;
   const Index tile = static_cast<Index>(kFlight) * block_threads();
   GPU_ROLLED
@@ -104,6 +108,7 @@ GPU_INLINE void copy_strided(const T* in, T* out, const Strided<1>& at) {
 // Copies between two layouts.
 template <class T>
 GPU_INLINE void copy_between(const T* in, T* out, const Strided<2>& at) {
+  await_earlier();
   grid_stride(at.count, [&](Index i) {
     const Offsets<2> here = offsets(at, i);
     out[here.at[1]] = in[here.at[0]];
@@ -116,6 +121,7 @@ GPU_INLINE void copy_between(const T* in, T* out, const Strided<2>& at) {
 template <class T>
 GPU_INLINE void transpose(const T* in, T* out, Index rows, Index cols, Index in_stride,
                           Index out_stride, const Strided<2>& batch) {
+  await_earlier();
   constexpr unsigned kTile = sizeof(T) == 8 ? 32 : 64;
   constexpr unsigned kStep = kBlockThreads / kTile;  // lines of a tile that a block moves at a time
   GPU_SHARED T tile[kTile][kTile + 1];
@@ -152,6 +158,7 @@ GPU_INLINE void transpose(const T* in, T* out, Index rows, Index cols, Index in_
 template <class T>
 GPU_INLINE void band(const T* in, T* out, const Strided<1>& at, Index rows, Index cols, Index low,
                      Index high, T value) {
+  await_earlier();
   grid_stride(at.count, [&](Index i) {
     const Index line = i / cols;
     const Index diagonal = (i - line * cols) - line % rows;
@@ -164,6 +171,7 @@ GPU_INLINE void band(const T* in, T* out, const Strided<1>& at, Index rows, Inde
 
 template <class T>
 GPU_INLINE void arange(T* out, Index start, Index step, Index count) {
+  await_earlier();
   grid_stride(count, [&](Index i) {
     const auto value =
         static_cast<Bits64>(start) + static_cast<Bits64>(i) * static_cast<Bits64>(step);
@@ -172,10 +180,12 @@ GPU_INLINE void arange(T* out, Index start, Index step, Index count) {
 }
 template <class T>
 GPU_INLINE void arange(T* out, double start, double step, Index count) {
+  await_earlier();
   grid_stride(count, [&](Index i) { out[i] = convert<T>(tl::random::step_from(start, step, i)); });
 }
 template <class T>
 GPU_INLINE void linspace(T* out, double start, double end, double step, Index count) {
+  await_earlier();
   grid_stride(count, [&](Index i) {
     out[i] = convert<T>(tl::random::between(start, end, step, i, count));
   });
@@ -210,6 +220,7 @@ GPU_INLINE void fill_random(T* out, Index count, Bits64 seed, Bits64 offset, F f
 template <class T>
 GPU_INLINE void rand_uniform(T* out, Index count, Bits64 seed, Bits64 offset, MadeOf<T> low,
                              MadeOf<T> width, MadeOf<T> last) {
+  await_earlier();
   using C = MadeOf<T>;
   fill_random<tl::random::kPerBlock<C>>(
       out, count, seed, offset, [&](const tl::random::Block& block, int k) {
@@ -220,6 +231,7 @@ GPU_INLINE void rand_uniform(T* out, Index count, Bits64 seed, Bits64 offset, Ma
 template <class T>
 GPU_INLINE void rand_normal(T* out, Index count, Bits64 seed, Bits64 offset, MadeOf<T> mean,
                             MadeOf<T> deviation) {
+  await_earlier();
   fill_random<tl::random::kPerBlock<MadeOf<T>>>(
       out, count, seed, offset, [&](const tl::random::Block& block, int k) {
         return convert<T>(tl::random::normal(block, k, mean, deviation));
@@ -227,6 +239,7 @@ GPU_INLINE void rand_normal(T* out, Index count, Bits64 seed, Bits64 offset, Mad
 }
 template <class T>
 GPU_INLINE void randint(T* out, Index count, Bits64 seed, Bits64 offset, Index low, Bits64 range) {
+  await_earlier();
   fill_random<2>(out, count, seed, offset, [&](const tl::random::Block& block, int k) {
     return static_cast<T>(tl::random::integer(block, k, low, range));
   });

@@ -80,29 +80,45 @@ TL_MATH_FN C times_sigmoid(C x, C high, C low) {
   return none ? copysign(C(0), x) : y;  // -infinity too
 }
 
-// x / (1 + e^-2u) with u = sqrt(2 / pi) (x + 0.044715 x^3), which is the tanh form. The exponent is
-// kept as a sum of two, since its absolute error becomes the relative error of the result.
+// x / (1 + 2^q) with q = -2u / ln(2) and u = sqrt(2 / pi) (x + 0.044715 x^3), which is the tanh
+// form.
+//
+// The error of q becomes the relative error of the result, and q may be 150 (1080 for double). So
+// q = b (w + w_low), a sum of two in the bracket, of which only the distance from the nearest
+// integer is ever rounded. Both sides of 0 are one formula: the divisor is kept times 2^-kShift, so
+// that it is finite where the result is as small as numbers get, and the result is multiplied by
+// 2^-kShift last, where what is subnormal is rounded.
 template <class C>
 TL_MATH_FN C gelu(C x) {
-  // 2 sqrt(2 / pi) and that times 0.044715
+  using F = elementary::Format<C>;
   constexpr bool kWide = sizeof(C) == 8;
-  constexpr C kOne = kWide ? C(0x1.9884533d43651p+0) : C(0x1.988454p+0);
-  constexpr C kOneLow = kWide ? C(-0x1.cbc0d30ebfd15p-54) : C(-0x1.857936p-25);
-  constexpr C kThree = kWide ? C(0x1.2444f2a4d8b4bp-4) : C(0x1.2444f2p-4);
-  constexpr C kThreeLow = kWide ? C(-0x1.6c843a29d1c7p-61) : C(0x1.49b16ap-29);
-  // By size and sign: out of two comparisons with numbers GCC makes branches, and no vector loop.
-  const C size = abs(x);
-  const C b = copysign(size > C(40) ? C(40) : size, x);
+  // -2 sqrt(2 / pi) / ln(2), cut so that differences from w are exact, and that times 0.044715
+  constexpr C kOne = kWide ? C(-0x1.26aec21bce76p+1) : C(-0x1.26aecp+1);
+  constexpr C kOneLow = kWide ? C(0x1.ad12d7a64bcebp-49) : C(-0x1.0de73ap-22);
+  constexpr C kThree = kWide ? C(-0x1.a5a7cf7572a98p-4) : C(-0x1.a5a7dp-4);
+  constexpr C kThreeLow = kWide ? C(0x1.b91c940e4cfcfp-58) : C(0x1.151aaep-29);
+  constexpr C kStart = kWide ? C(-21.5625) : C(-10.875);  // from there down it is 0
+  constexpr C kEnd = C(7.25);                             // from there up it is x
+  constexpr int kShift = 64;
+  // Adding it rounds to an integer, whose low bits are then the exponent field of 2^(q - kShift).
+  constexpr C kRounder = F::kRounder + C(F::kBias - kShift);
+
+  const C b = x > kStart ? x : kStart;
   const C square = mul(b, b);
   const C square_low = fma(b, b, -square);
-  const C cubic = mul(kThree, square);
-  const C cubic_low = fma(kThree, square_low, fma(kThreeLow, square, fma(kThree, square, -cubic)));
-  const C w = kOne + cubic;
-  const C part = w - kOne;
-  const C w_low = ((kOne - (w - part)) + (cubic - part)) + (kOneLow + cubic_low);
-  const C t = mul(b, w);
-  const C t_low = fma(b, w_low, fma(b, w, -t));
-  return times_sigmoid(x, t, t_low);
+  const C w = fma(kThree, square, kOne);
+  const C w_lost = fma(kThree, square, kOne - w);
+  const C w_low = w_lost + fma(kThree, square_low, fma(kThreeLow, square, kOneLow));
+  const C rounded = fma(b, w, kRounder);
+  const C part = fma(b, w_low, fma(b, w, kRounder - rounded));
+  const C grown = elementary::small_expm1(mul(part, F::kLn2));
+  const C power = elementary::of_bits<C>(elementary::to_bits(rounded) << F::kMantissa);
+  const C divisor = power + fma(grown, power, elementary::power_of_two<C>(-kShift));
+  const C inverse = elementary::reciprocal(divisor);
+  const C first = mul(b, inverse);
+  const C y = fma(first, fma(-divisor, inverse, C(1)), first);
+  // NaN too: the choice above made it a number
+  return x < kEnd ? y * elementary::power_of_two<C>(-kShift) : x;
 }
 
 template <class C>

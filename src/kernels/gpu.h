@@ -7,10 +7,10 @@
 // those primitives is in the gpu_*.h files included at the end.
 //
 // A kernel is `GPU_KERNEL void name(...)` at the start of a line (the build finds it by that
-// spelling). Blocks have at most GPU_THREADS threads; a file that launches larger ones defines it
-// before including this header. GPU_LEAST_BLOCKS, where defined, is how many of them a processor of
-// NVIDIA's must have room for: without it ptxas aims for a number of its own, and spills a register
-// or two to reach it.
+// spelling); it, or the function that is its body, begins with await_earlier(). Blocks have at most
+// GPU_THREADS threads; a file that launches larger ones defines it before including this header.
+// GPU_LEAST_BLOCKS, where defined, is how many of them a processor of NVIDIA's must have room for:
+// without it ptxas aims for a number of its own, and spills a register or two to reach it.
 #pragma once
 
 #if defined(GPU_HOST_WARP)
@@ -115,6 +115,15 @@ GPU_INLINE unsigned block_count() {
 }
 GPU_INLINE Index grid_threads() { return static_cast<Index>(gridDim.x) * blockDim.x; }
 
+// A kernel may begin while the one before it in its stream still writes; this waits for that, and
+// shows what was written. Every thread of every kernel calls it first, whatever it then reads or
+// writes: a kernel that ended without it would let the next one begin before its time.
+GPU_INLINE void await_earlier() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 GPU_INLINE void barrier() { __syncthreads(); }
 GPU_INLINE unsigned lane() {
   unsigned id;
@@ -206,6 +215,14 @@ GPU_INLINE Bits8 float_to_f8(float x) { return bits::f32_to_f8e4m3(x); }
 namespace math {
 GPU_INLINE float mul(float a, float b) { return __fmul_rn(a, b); }  // never part of an fma
 GPU_INLINE double mul(double a, double b) { return __dmul_rn(a, b); }
+// 1 / x rounded to the nearest, for |x| from 2^-125 to 2^125. The compiler's own division does the
+// same three steps, but behind a branch for other x, which keeps elements from being interleaved.
+GPU_INLINE float reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return ::fmaf(y, ::fmaf(-x, y, 1.0f), y);
+}
+GPU_INLINE double reciprocal(double x) { return 1.0 / x; }
 GPU_INLINE float exp(float x) { return ::expf(x); }
 GPU_INLINE float exp2(float x) { return ::exp2f(x); }
 GPU_INLINE float log(float x) { return ::logf(x); }
@@ -267,6 +284,7 @@ GPU_INLINE unsigned block_count() {
          block_threads<kAxis>();
 }
 
+GPU_INLINE void await_earlier() {}  // kernels of a stream begin one after the other
 GPU_INLINE void barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
   __builtin_amdgcn_s_barrier();
@@ -388,6 +406,7 @@ GPU_INLINE unsigned block_count() {
 }
 GPU_INLINE Index grid_threads() { return static_cast<Index>(block_count()) * block_threads(); }
 
+GPU_INLINE void await_earlier() {}
 GPU_INLINE void barrier() { gpu_host_api->barrier(); }
 GPU_INLINE unsigned lane() { return gpu_host_api->self()->lane; }
 GPU_INLINE Bits32 shuffle_word(Bits32 word, unsigned source) {
@@ -466,6 +485,8 @@ GPU_INLINE double mul(double a, double b) {
   return a * b;
 }
 #undef GPU_UNFUSED
+GPU_INLINE float reciprocal(float x) { return 1.0f / x; }
+GPU_INLINE double reciprocal(double x) { return 1.0 / x; }
 GPU_INLINE float exp(float x) { return __builtin_expf(x); }
 GPU_INLINE float exp2(float x) { return __builtin_exp2f(x); }
 GPU_INLINE float log(float x) { return __builtin_logf(x); }

@@ -42,6 +42,16 @@ struct ConvAxis {
   FastDiv by_stride;  // transposed only
 };
 
+// Images of up to kPixel channels become images of kPixel, with the channels of a position side by
+// side and zeros for those that there are not.
+inline constexpr int kPixel = 4;
+struct PixelArgs {
+  Index count;  // positions of all images
+  int narrow;   // 1: count is below 2^31
+  int channels;
+  Divider by_image;  // positions of an image
+};
+
 struct ConvArgs {
   ConvAxis axis[3];
   Index count;       // of outputs

@@ -10,17 +10,22 @@ namespace tl::kernels {
 using float_bits::Bits32;
 using float_bits::Bits8;
 
-inline constexpr int kDecodeThreads = 512;
+// Threads of a block that do the work of phases: so many; or so many, where another warp of the
+// block brings memory for them (decode_clerk.h), and they have twice the registers.
+inline constexpr int kDecodeThreads = 512, kDecodeServed = 256;
 inline constexpr int kDecodeWeights = 3;      // matrices of a phase
 inline constexpr int kDecodeSums = 2048;      // of the pieces of a block's rows
 inline constexpr int kDecodeTotals = 64;      // of these, for a few of attention's
-inline constexpr int kDecodeSlots = 8;        // pieces that may be under way to a warp
+inline constexpr int kDecodeSlots = 16;       // times such pieces that may be under way to a warp
+inline constexpr int kDecodeLabel = 16;       // bytes before each of them
+inline constexpr int kDecodePieces = 2;       // pieces of rows that a warp takes at a time
 inline constexpr int kDecodeRoom = 35 << 10;  // bytes of shared memory for a phase's vectors
 inline constexpr int kDecodeWidth = 16 * kDecodeThreads;  // of a vector that is normed
 inline constexpr int kDecodeHead = 256;                   // elements of a key or a value
 // What a lane takes of a piece at most: groups of 32 columns of a quantised row, groups of 8 of
-// another. Lanes of wide warps have few registers left for more.
-constexpr int decode_groups(int warp) { return warp == 64 ? 2 : 3; }
+// another. Lanes of wide warps have few registers left for more, those that are served
+// have many.
+constexpr int decode_groups(int warp, bool served) { return served ? 4 : warp == 64 ? 2 : 3; }
 constexpr int decode_eights(int warp) { return warp == 64 ? 2 : 4; }
 
 enum class DecodeKind : int { Embed, Linear, Attention };
@@ -78,20 +83,18 @@ struct DecodeAttention {
   const float* cosines;  // (positions, rope_size / 2)
   const float* sines;
   float* out;
-  float* partial;   // room for kv_heads * splits * group * (value_size + 2)
-  Bits32* arrived;  // kv_heads zeros
+  float* partial;   // room for teams * splits * heads * (value_size + 2)
+  Bits32* arrived;  // zeros, for each team
   Index layer_at;   // bytes from the start of a block
   Index values_at;
   Index key_head_bytes;
   Index value_head_bytes;
   Index window;  // 0: none
   int kv_type;
-  int kv_heads;
-  int group;                             // heads / kv_heads
-  int members;                           // warps of a block that share a head
-  unsigned by_group, by_half, by_value;  // 2^20 / group, / (rope_size / 2) and / value_size
-  int key_size, value_size;              // multiples of 8
-  int key_bits, value_bits;  // 2^bits lanes, 8 to 32, are enough for eight elements each
+  int group;                   // heads / kv_heads
+  unsigned by_half, by_value;  // 2^20 / (rope_size / 2) and / value_size
+  int key_size, value_size;    // multiples of 8
+  int key_bits, value_bits;    // 2^bits lanes, 8 to 32, are enough for eight elements each
   int rope_size;
   int rope_halves;
   float eps;
@@ -111,7 +114,8 @@ struct DecodeEmbed {
 
 struct DecodePhase {
   DecodeKind kind;
-  int meetings;  // that come before it in a step
+  int meetings;     // that come before it in a step
+  int next_linear;  // the next phase of that kind, or the number of phases
   union {
     DecodeLinear linear;
     DecodeAttention attention;
@@ -119,11 +123,15 @@ struct DecodePhase {
   };
 };
 
-// Which keys the token sees, and how they are cut into parts of `each`.
+// Which keys the token sees, and who looks at them: a block at a part of `each` keys, for a team of
+// `heads` heads that have one key head.
 struct DecodeSight {
   Index begin;
   int each;
   int splits;
+  int heads, teams;
+  int members;        // warps of a block that share a head
+  unsigned by_heads;  // 2^20 / heads
 };
 
 // One launch: phases first to last - 1, with all blocks meeting between two of them, but not before
@@ -141,9 +149,11 @@ struct DecodeStep {
   Bits32 met_before;
   unsigned fault_tag;
   int first, last;
-  // Where a device can bring memory to shared memory by itself: the pieces that may be under way to
-  // a warp, at least 2, and the room for one, a multiple of 16.
-  int slots, slot_bytes;
+  int first_linear;  // the first phase of that kind from `first` on
+  // Where a device can bring memory to shared memory by itself: a warp's slots, at least 2, each
+  // with a label and kDecodePieces pieces, and the room for a piece, a multiple of 16. A block then
+  // has kDecodeServed threads and a warp more.
+  int slots, piece_bytes;
 };
 
 }  // namespace tl::kernels

@@ -14,7 +14,7 @@
 
 namespace gpu_host {
 
-inline constexpr unsigned kAbi = 1;
+inline constexpr unsigned kAbi = 2;
 
 // Where a GPU thread is. Warps are cut from the linear thread index x + y * dim.x + z * dim.x *
 // dim.y.
@@ -33,6 +33,10 @@ struct Api {
   const Thread* (*self)();
   // Waits for every live thread of the block.
   void (*barrier)();
+  // Waits for so many threads of the block, of which no others call it.
+  void (*barrier_of)(unsigned threads);
+  // Lets other threads of the block run, for one that waits for what they do.
+  void (*pause)();
   // Every live lane of the warp deposits `value`; the result is what lane `source` deposited, or
   // the caller's own value where that lane is outside the warp or has returned.
   unsigned long long (*shuffle)(unsigned long long value, unsigned source);

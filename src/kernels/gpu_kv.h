@@ -12,6 +12,17 @@ struct Eight {
   float at[8];
 };
 
+// Eight elements, from a multiple of eight, of rows of a kind (below).
+template <class Rows>
+GPU_INLINE Eight eight_of(const Bits8* head, int size, int position, int element) {
+  typename Rows::Packed packed;
+  packed.load(head, size, position, element);
+  Eight eight;
+  GPU_UNROLLED
+  for (int i = 0; i < 8; ++i) eight.at[i] = packed.get(i);
+  return eight;
+}
+
 // How one head's rows of `size` elements lie; `head` is where they begin. Elements are read eight
 // at a time, from a multiple of eight.
 template <class T>
@@ -29,21 +40,16 @@ struct Rows {
       return to_float(part[i / (8 / kParts)].get(i % (8 / kParts)));
     }
   };
-  GPU_INLINE static Eight load(const Bits8* head, int size, int position, int element) {
-    Packed packed;
-    packed.load(head, size, position, element);
-    Eight eight;
-    GPU_UNROLLED
-    for (int i = 0; i < 8; ++i) eight.at[i] = packed.get(i);
-    return eight;
-  }
   GPU_INLINE static float get(const Bits8* head, int size, int position, int element) {
     return to_float(reinterpret_cast<const T*>(head)[position * size + element]);
   }
   // By all lanes of a warp at once, with neighbouring elements (and `live` where there is one).
-  GPU_INLINE static void put(Bits8* head, int size, int position, int element, float value,
-                             bool live) {
-    if (live) reinterpret_cast<T*>(head)[position * size + element] = from_float<T>(value);
+  // Gives what will be read; with no `head` nothing is written.
+  GPU_INLINE static float put(Bits8* head, int size, int position, int element, float value,
+                              bool live) {
+    const T kept = from_float<T>(value);
+    if (live && head != nullptr) reinterpret_cast<T*>(head)[position * size + element] = kept;
+    return to_float(kept);
   }
 };
 
@@ -66,20 +72,12 @@ struct Rows<Scaled> {
       return d * static_cast<float>(static_cast<signed char>(bytes.get(i)));
     }
   };
-  GPU_INLINE static Eight load(const Bits8* head, int size, int position, int element) {
-    Packed packed;
-    packed.load(head, size, position, element);
-    Eight eight;
-    GPU_UNROLLED
-    for (int i = 0; i < 8; ++i) eight.at[i] = packed.get(i);
-    return eight;
-  }
   GPU_INLINE static float get(const Bits8* head, int size, int position, int element) {
     return scale(head, size, position, element) *
            static_cast<float>(static_cast<signed char>(head[position * size + element]));
   }
-  GPU_INLINE static void put(Bits8* head, int size, int position, int element, float value,
-                             bool live) {
+  GPU_INLINE static float put(Bits8* head, int size, int position, int element, float value,
+                              bool live) {
     float largest = live ? math::abs(value) : 0.0f;
     for (unsigned mask = 16; mask > 0; mask /= 2) {
       largest = math::max(largest, shuffle_xor(largest, mask));
@@ -88,12 +86,14 @@ struct Rows<Scaled> {
     const float inverse = to_float(d) > 0.0f ? 1.0f / to_float(d) : 0.0f;
     const float q = math::rint(value * inverse);
     const float kept = q > 127.0f ? 127.0f : q < -127.0f ? -127.0f : q;
-    if (!live) return;
+    const float result = to_float(d) * kept;
+    if (!live || head == nullptr) return result;
     head[position * size + element] = static_cast<Bits8>(static_cast<signed char>(kept));
     if (element % kScaled == 0) {
       reinterpret_cast<Half*>(head +
                               kBlock * size)[position * (size / kScaled) + element / kScaled] = d;
     }
+    return result;
   }
 };
 

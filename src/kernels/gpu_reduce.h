@@ -7,6 +7,8 @@
 
 namespace tl::kernels {
 
+using float_bits::Bits32;
+
 // How a variance, a norm or a count comes out.
 enum class ReduceMode : unsigned {
   Plain,
@@ -31,6 +33,7 @@ struct ReduceArgs {
   ReduceMode mode;
   double scalar;  // what a sum is divided by, the correction of a variance, the p of a norm
   Order order;
+  Bits32* arrived;  // with several splits: a zero for each block of outputs, or null to leave parts
 };
 
 // A scan along one dimension of `count` elements; the lines are the positions of `lines`, whose

@@ -55,6 +55,36 @@ GPU_INLINE Bits32 observe(const Bits32* counter) {
 }
 #endif
 
+// Waits for `threads` threads of the block, whole warps, that all call it; others do not.
+GPU_INLINE void barrier_of([[maybe_unused]] unsigned threads) {
+#if defined(GPU_NVIDIA)
+  asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+#elif defined(GPU_AMD)
+  barrier();  // those are all there are
+#else
+  gpu_host_api->barrier_of(threads);
+#endif
+}
+
+// Lanes of a warp meet, and see what each other wrote to shared memory before.
+GPU_INLINE void warp_meet() {
+#if defined(GPU_NVIDIA)
+  __syncwarp();
+#elif defined(GPU_AMD)
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+#else
+  warp_ballot(true);
+#endif
+}
+
+// Stands in a loop that waits for another thread of the block.
+GPU_INLINE void pause() {
+#if defined(GPU_SIMULATED)
+  gpu_host_api->pause();
+#endif
+}
+
 // Asks for the 128 bytes at p to be brought nearer, to where all blocks find them.
 GPU_INLINE void call_line([[maybe_unused]] const void* p) {
 #if defined(GPU_NVIDIA)
@@ -62,14 +92,22 @@ GPU_INLINE void call_line([[maybe_unused]] const void* p) {
 #endif
 }
 
+// The same for so many bytes; both are multiples of 16.
+GPU_INLINE void call_bytes([[maybe_unused]] const void* p, [[maybe_unused]] unsigned bytes) {
+#if defined(GPU_NVIDIA) && __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes));
+#endif
+}
+
 // ---- pieces of memory, brought by the device itself
 //
-// A Delivery lies in shared memory. One thread calls open() once, before a barrier. Then, by turns:
-// one thread calls expect() with the bytes of some pieces and bring() for each of them (addresses
-// and sizes are multiples of 16), and all threads that read them call wait(), whose argument is 0
-// the first time and then 1 and 0 by turns. What was brought may be overwritten by the next pieces
-// after a barrier. Where the hardware cannot do it (kDelivers is false) nothing of this is there.
-// kMustDeliver says that the host always has room for it.
+// A Delivery lies in shared memory and counts turns, 0 and 1 by turns. One thread calls open()
+// once, before a barrier. A turn is over when one thread has called arrive(), or expect() with the
+// bytes of some pieces and bring() for each of them (addresses and sizes are multiples of 16), and
+// all these bytes are there. there() says whether turn 0 or 1, whichever was asked for, is the one
+// before the present one; wait() waits until it is. What a thread wrote before arrive() or expect()
+// is there for those who waited. Where the hardware cannot do it (kDelivers is false) nothing of
+// this is there. kMustDeliver says that the host always has room for it.
 
 #if defined(GPU_NVIDIA) && __CUDA_ARCH__ >= 900
 inline constexpr bool kDelivers = true, kMustDeliver = true;
@@ -79,6 +117,9 @@ struct Delivery {
   GPU_INLINE void open() {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at()) : "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  }
+  GPU_INLINE void arrive() {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at()) : "memory");
   }
   GPU_INLINE void expect(unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at()), "r"(bytes)
@@ -91,6 +132,16 @@ struct Delivery {
             "r"(to),
         "l"(global), "r"(bytes), "r"(at())
         : "memory");
+  }
+  GPU_INLINE bool there(unsigned turn) {
+    unsigned done;
+    asm volatile(
+        "{ .reg .pred there; mbarrier.test_wait.parity.shared::cta.b64 there, [%1], %2; "
+        "selp.u32 %0, 1, 0, there; }"
+        : "=r"(done)
+        : "r"(at()), "r"(turn)
+        : "memory");
+    return done != 0;
   }
   GPU_INLINE void wait(unsigned turn) {
     unsigned done = 0;
@@ -107,14 +158,16 @@ struct Delivery {
 #elif defined(GPU_SIMULATED)
 inline constexpr bool kDelivers = kWarp == 32, kMustDeliver = false;  // so that both ways are run
 struct Delivery {
-  Bits64 word;  // turns that were begun
+  Bits64 word;  // turns that are over
   GPU_INLINE void open() { word = 0; }
+  GPU_INLINE void arrive() { ++word; }
   GPU_INLINE void expect(unsigned) { ++word; }
   GPU_INLINE void bring(void* shared, const void* global, unsigned bytes) {
     __builtin_memcpy(shared, global, bytes);
   }
-  GPU_INLINE void wait(unsigned turn) {
-    if (word % 2 == turn) __builtin_trap();  // would wait for ever
+  GPU_INLINE bool there(unsigned turn) const { return word % 2 != turn; }
+  GPU_INLINE void wait(unsigned turn) const {
+    while (!there(turn)) pause();
   }
 };
 #else
@@ -122,8 +175,10 @@ inline constexpr bool kDelivers = false, kMustDeliver = false;
 struct Delivery {
   Bits64 word;
   GPU_INLINE void open() {}
+  GPU_INLINE void arrive() {}
   GPU_INLINE void expect(unsigned) {}
   GPU_INLINE void bring(void*, const void*, unsigned) {}
+  GPU_INLINE bool there(unsigned) { return true; }
   GPU_INLINE void wait(unsigned) {}
 };
 #endif

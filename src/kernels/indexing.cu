@@ -76,6 +76,7 @@ GPU_INLINE Index read_id(const Ids& ids, Index at) {
 // at a time, so that their loads are under way together.
 template <class T>
 GPU_INLINE void gather(const T* in, T* out, const Ids& ids, Index step, const Strided<2>& at) {
+  await_earlier();
   constexpr int kEach = 4;
   const Index tile = Index{kEach} * block_threads();
   GPU_ROLLED
@@ -126,6 +127,7 @@ GPU_KERNEL void gather_16(const Bits128* in, Bits128* out, Ids ids, Index step, 
 // A copy whose source strides may be negative: `in` is the element at position 0.
 template <class T>
 GPU_INLINE void flip(const T* in, T* out, const Strided<1>& at) {
+  await_earlier();
   grid_stride(at.count, [&](Index i) { out[i] = in[offset(at, i)]; });
 }
 
@@ -138,6 +140,7 @@ GPU_KERNEL void flip_16(const Bits128* in, Bits128* out, Strided<1> at) { flip(i
 // Which of the writes to a place comes last: the one whose index lies furthest in the tensor of
 // indices, since that offset grows along the dimension. Operands: ids, winner.
 GPU_KERNEL void claim(Bits32* winner, Ids ids, Index step, Strided<2> at) {
+  await_earlier();
   grid_stride(at.count, [&](Index i) {
     const Offsets<2> o = offsets(at, i);
     const Index id = read_id(ids, o.at[0]);
@@ -149,6 +152,7 @@ GPU_KERNEL void claim(Bits32* winner, Ids ids, Index step, Strided<2> at) {
 template <class T>
 GPU_INLINE void put(T* out, const T* src, const Ids& ids, Index step, const Bits32* winner,
                     Index winner_step, const Strided<4>& at) {
+  await_earlier();
   grid_stride(at.count, [&](Index i) {
     const Offsets<4> o = offsets(at, i);
     const Index id = read_id(ids, o.at[0]);
@@ -200,6 +204,7 @@ GPU_INLINE void walk_lines(const Ids& ids, const Line& line, const Strided<3>& a
 template <class T>
 GPU_INLINE void put_walk(T* out, const T* src, const Ids& ids, const Line& line,
                          const Strided<3>& at) {
+  await_earlier();
   walk_lines(ids, line, at, [&](Index to, Index from) { out[to] = src[from]; });
 }
 
@@ -224,6 +229,7 @@ GPU_KERNEL void put_walk_8(Bits64* out, const Bits64* src, Ids ids, Index length
 
 template <class T>
 GPU_INLINE void add_atomic(T* out, const T* src, const Ids& ids, Index step, const Strided<3>& at) {
+  await_earlier();
   grid_stride(at.count, [&](Index i) {
     const Offsets<3> o = offsets(at, i);
     const Index id = read_id(ids, o.at[0]);
@@ -273,6 +279,7 @@ GPU_INLINE float widen(T x) {
 template <class To, class T>
 GPU_INLINE void add_walk(To* out, const T* src, const Ids& ids, const Line& line,
                          const Strided<3>& at) {
+  await_earlier();
   walk_lines(ids, line, at, [&](Index to, Index from) {
     out[to] = static_cast<To>(widen(out[to]) + widen(src[from]));
   });
@@ -321,6 +328,7 @@ constexpr Bits32 kPlusInfinity = 1, kMinusInfinity = 2, kNotANumber = 4;
 template <class T>
 GPU_INLINE void add_bins(Bits64* bins, Bits32* special, const T* src, const Ids& ids, Index step,
                          const Strided<3>& at) {
+  await_earlier();
   grid_stride(at.count, [&](Index i) {
     const Offsets<3> o = offsets(at, i);
     const Index id = read_id(ids, o.at[0]);
@@ -367,6 +375,7 @@ GPU_KERNEL void add_bins_f32(Bits64* bins, Bits32* special, const float* src, Id
 // out[i] += the sum of its bins, added up in double.
 template <class T>
 GPU_INLINE void settle_bins(T* out, const Bits64* bins, const Bits32* special, Index count) {
+  await_earlier();
   grid_stride(count, [&](Index i) {
     double sum = 0;
     bool any = false;
@@ -461,6 +470,7 @@ struct LineCounters {
 template <class To, class T>
 GPU_INLINE void add_lines(To* out, const T* src, const Ids& ids, const Line& line, Index places,
                           const Strided<3>& at) {
+  await_earlier();
   using A = AccumulatorOf<T>;
   constexpr Bits32 kNone = 0xffff;
   constexpr bool kValues = sizeof(A) == 4;  // listed too; there is no room for larger ones
@@ -657,6 +667,7 @@ static_assert(kBlockThreads == kDigits);  // a thread per digit
 // The place each index names, or `none`, and where it stands. Operands: ids, out.
 GPU_KERNEL void make_keys(Bits32* keys, Bits32* positions, Ids ids, Index step, Bits32 none,
                           Strided<2> at) {
+  await_earlier();
   grid_stride(at.count, [&](Index i) {
     const Offsets<2> o = offsets(at, i);
     const Index id = read_id(ids, o.at[0]);
@@ -668,6 +679,7 @@ GPU_KERNEL void make_keys(Bits32* keys, Bits32* positions, Ids ids, Index step, 
 // counts[digit][block]: how often each digit occurs in a block's part, `each` keys.
 GPU_KERNEL void radix_count(const Bits32* keys, Bits32* counts, Index count, Index each,
                             unsigned shift) {
+  await_earlier();
   GPU_SHARED Bits32 seen[kDigits];
   seen[thread_index()] = 0;
   barrier();
@@ -682,6 +694,7 @@ GPU_KERNEL void radix_count(const Bits32* keys, Bits32* counts, Index count, Ind
 
 // A block per digit: its counts become offsets, its sum goes to `totals`.
 GPU_KERNEL void radix_scan(Bits32* counts, Bits32* totals, Index blocks) {
+  await_earlier();
   const Bits32 total = scan_in_block(counts + block_index() * blocks, blocks);
   if (thread_index() == 0) totals[block_index()] = total;
 }
@@ -691,6 +704,7 @@ GPU_KERNEL void radix_scan(Bits32* counts, Bits32* totals, Index blocks) {
 GPU_KERNEL void radix_move(const Bits32* keys, const Bits32* positions, Bits32* keys_out,
                            Bits32* positions_out, const Bits32* counts, const Bits32* totals,
                            Index count, Index each, unsigned shift) {
+  await_earlier();
   constexpr unsigned kWarps = kBlockThreads / kWarp;
   GPU_SHARED Bits32 next[kWarps][kDigits];  // first counts, then where a warp's next key goes
   const unsigned self = thread_index(), warp = warp_index();
@@ -766,6 +780,7 @@ template <class T>
 GPU_INLINE void add_sorted(T* out, const T* src, const Bits32* keys, const Bits32* positions,
                            AccumulatorOf<T>* partial, Index count, Index width, Bits32 none,
                            Index src_step, Index key_step, const Strided<4>& at) {
+  await_earlier();
   constexpr int kEach = 4;
   grid_stride(at.count, [&](Index item) {
     const Tile tile(at, item);
@@ -813,6 +828,7 @@ GPU_INLINE void add_sorted(T* out, const T* src, const Bits32* keys, const Bits3
 template <class T>
 GPU_INLINE void add_tails(T* out, const Bits32* keys, const AccumulatorOf<T>* partial, Index count,
                           Index width, Bits32 none, Index key_step, const Strided<4>& at) {
+  await_earlier();
   const auto crosses = [&](Index border) {  // does a run go on over it?
     return border < count && keys[border - 1] == keys[border];
   };
@@ -906,6 +922,7 @@ GPU_KERNEL void add_tails_f64(double* out, const Bits32* keys, const double* par
 template <class T>
 GPU_INLINE void mask_count(const T* mask, T significant, Index* counts, Index each,
                            const Strided<1>& at) {
+  await_earlier();
   const Index first = block_index() * each;
   const Index last = first + each < at.count ? first + each : at.count;
   Index mine = 0;
@@ -935,6 +952,7 @@ GPU_KERNEL void mask_count_8(const Bits64* mask, Bits64 significant, Index* coun
 
 // One block. counts[blocks] is the sum of the others.
 GPU_KERNEL void mask_offsets(Index* counts, Index blocks) {
+  await_earlier();
   const Index total = scan_in_block(counts, blocks);
   if (thread_index() == 0) counts[blocks] = total;
 }
@@ -943,6 +961,7 @@ GPU_KERNEL void mask_offsets(Index* counts, Index blocks) {
 template <class T>
 GPU_INLINE void mask_positions(const T* mask, T significant, const Index* starts, Index* positions,
                                Index each, const Strided<1>& at) {
+  await_earlier();
   const Index first = block_index() * each;
   const Index last = first + each < at.count ? first + each : at.count;
   Index next = starts[block_index()];
@@ -978,5 +997,6 @@ GPU_KERNEL void mask_positions_8(const Bits64* mask, Bits64 significant, const I
 // that dimension and 0 along the others, so its offset of a position is the coordinate.
 GPU_KERNEL void unravel(const Index* positions, Index* out, Index count, Index rank,
                         Strided<1> at) {
+  await_earlier();
   grid_stride(count, [&](Index i) { out[i * rank] = offset(at, positions[i]); });
 }

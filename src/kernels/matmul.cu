@@ -174,6 +174,7 @@ GPU_INLINE void gemm_tile(const T* a, const T* b, const T* bias, T* c, const Gem
 
 template <int kTile, int kEach, class T>
 GPU_INLINE void gemm_tiles(const T* a, const T* b, const T* bias, T* c, const Gemm& g) {
+  await_earlier();
   const unsigned across = static_cast<unsigned>((g.n + kTile - 1) / kTile);
   const unsigned down = static_cast<unsigned>((g.m + kTile - 1) / kTile);
   // Tiles are taken in bands of eight rows of tiles, down first: blocks that run together share
@@ -249,6 +250,7 @@ GPU_INLINE void gemv_column(const T* a, const T* b, const T* bias, T* c, const G
 
 template <class T>
 GPU_INLINE void gemv(const T* a, const T* b, const T* bias, T* c, const Gemm& g) {
+  await_earlier();
   constexpr Index kWarps = kBlockThreads / kWarp;
   const Index item = g.first_item + block_index<1>();
   const Offsets<2> at = offsets(g.batch, item);
@@ -267,6 +269,7 @@ GPU_INLINE void gemv(const T* a, const T* b, const T* bias, T* c, const Gemm& g)
 // block, whose sums are added in their order.
 template <class T>
 GPU_INLINE void gevm(const T* a, const T* b, const T* bias, T* c, const Gemm& g) {
+  await_earlier();
   using Wide = typename Summed<T>::Type;
   constexpr int kRows = static_cast<int>(kGemvRows);
   constexpr int kColumns = static_cast<int>(kGevmColumns);

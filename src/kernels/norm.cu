@@ -191,6 +191,7 @@ GPU_INLINE void softmax_held(const Team& team, const Part<T>& part, const T* in,
 template <class T>
 GPU_INLINE void softmax_warp(const T* in, T* out, const Strided<2>& rows, const Steps& steps,
                              unsigned width, unsigned logarithm) {
+  await_earlier();
   for_rows_by_warp(in, out, rows, steps, width,
                    [&](const WarpTeam& team, const Part<T>& part, Index, const T* from, T* to,
                        Index n) { softmax_held(team, part, from, to, steps, n, logarithm != 0); });
@@ -199,6 +200,7 @@ GPU_INLINE void softmax_warp(const T* in, T* out, const Strided<2>& rows, const 
 template <class T>
 GPU_INLINE void softmax_block(const T* in, T* out, const Strided<2>& rows, const Steps& steps,
                               unsigned logarithm) {
+  await_earlier();
   for_rows_by_block(in, out, rows, steps,
                     [&](const BlockTeam& team, const Part<T>& part, Index, const T* from, T* to,
                         Index n) { softmax_held(team, part, from, to, steps, n, logarithm != 0); });
@@ -209,6 +211,7 @@ GPU_INLINE void softmax_block(const T* in, T* out, const Strided<2>& rows, const
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void softmax_long(const T* in, T* out, const Strided<2>& rows, const Steps& steps,
                              unsigned logarithm) {
+  await_earlier();
   for_rows_by_block(
       in, out, rows, steps,
       [&](const BlockTeam& team, const Part<T>& part, Index, const T* from, T* to, Index n) {
@@ -241,6 +244,7 @@ GPU_INLINE void softmax_long(const T* in, T* out, const Strided<2>& rows, const 
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void softmax_column(const T* in, T* out, const Strided<2>& rows, const Steps& steps,
                                unsigned logarithm) {
+  await_earlier();
   constexpr unsigned kColumns = 32, kParts = 8, kBatch = 4;
   GPU_SHARED A most_of[kParts][kColumns];
   GPU_SHARED A sum_of[kParts][kColumns];
@@ -390,6 +394,7 @@ template <class T>
 GPU_INLINE void norm_warp(const T* in, T* out, const Strided<2>& rows, const Steps& steps,
                           unsigned width, const Channels& channels,
                           const NormArguments<T>& arguments) {
+  await_earlier();
   for_rows_by_warp(
       in, out, rows, steps, width,
       [&](const WarpTeam& team, const Part<T>& part, Index row, const T* from, T* to, Index n) {
@@ -400,6 +405,7 @@ GPU_INLINE void norm_warp(const T* in, T* out, const Strided<2>& rows, const Ste
 template <class T>
 GPU_INLINE void norm_block(const T* in, T* out, const Strided<2>& rows, const Steps& steps,
                            const Channels& channels, const NormArguments<T>& arguments) {
+  await_earlier();
   for_rows_by_block(
       in, out, rows, steps,
       [&](const BlockTeam& team, const Part<T>& part, Index row, const T* from, T* to, Index n) {
@@ -411,6 +417,7 @@ GPU_INLINE void norm_block(const T* in, T* out, const Strided<2>& rows, const St
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void norm_long(const T* in, T* out, const Strided<2>& rows, const Steps& steps,
                           const Channels& channels, const NormArguments<T>& arguments) {
+  await_earlier();
   for_rows_by_block(
       in, out, rows, steps,
       [&](const BlockTeam& team, const Part<T>& part, Index row, const T* from, T* to, Index n) {
@@ -469,6 +476,7 @@ struct BatchNormArguments {
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void batch_norm(const T* in, T* out, const Strided<2>& at,
                            const BatchNormArguments<T>& arguments) {
+  await_earlier();
   grid_stride(at.count, [&](Index i) {
     const Offsets<2> here = offsets(at, i);
     const Index c = here.at[1];
@@ -498,6 +506,7 @@ template <class T, class A = Accumulator<T>>
 GPU_INLINE void rope(const T* in, const T* cosines, const T* sines, T* out, const Strided<4>& pairs,
                      const Strided<2>& rest, Index rest_in, Index rest_out,
                      const RopeArguments& arguments) {
+  await_earlier();
   grid_stride(pairs.count, [&](Index i) {
     const Offsets<4> at = offsets(pairs, i);
     Index row = 0;
@@ -540,6 +549,7 @@ GPU_INLINE T gated(T first, T second, unsigned kind) {
 template <class T>
 GPU_INLINE void glu(const T* in, T* out, const Strided<1>& at, Index half, unsigned each,
                     unsigned kind) {
+  await_earlier();
   constexpr int kEach = 16 / sizeof(T);
   if (each == 1) {
     grid_stride(at.count, [&](Index i) {
@@ -577,6 +587,7 @@ struct TargetArguments {
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void cross_entropy(const T* in, A* losses, A* counted, const Strided<1>& rows,
                               const Steps& steps, const TargetArguments& targets) {
+  await_earlier();
   const Index n = steps.n;
   GPU_ROLLED
   for (Index row = block_index(); row < rows.count; row += block_count()) {
@@ -631,6 +642,7 @@ GPU_INLINE void cross_entropy(const T* in, A* losses, A* counted, const Strided<
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void cross_entropy_total(const A* losses, const A* counted, T* out, Index rows,
                                     unsigned mean) {
+  await_earlier();
   A sum = A(0), rest = A(0), count = A(0);
   GPU_ROLLED
   for (Index i = thread_index(); i < rows; i += block_threads()) {

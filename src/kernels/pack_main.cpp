@@ -5,7 +5,8 @@
 //
 // An argument @FILE stands for the lines of that file, one argument each. KIND is cubin, ptx, hsaco
 // or host. A pack made from images of your own, named in TL_KERNEL_PACKS, adds an architecture to a
-// program that is already built.
+// program that is already built. Kernels in it begin with await_earlier() of gpu.h: those for sm_90
+// and newer are launched before what is ahead of them has ended.
 #include <charconv>
 #include <cstdio>
 #include <exception>

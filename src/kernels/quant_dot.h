@@ -12,35 +12,38 @@ struct Ahead {
   static constexpr int kCount = kNumber;
 };
 
-// Four neighbours of 32 numbers that eight neighbouring lanes hold, as bytes.
-struct PackedFour {
-  Bits32 word;
-  tl::kernels::QuantScale scale;  // of the 32, for the lane with the first four
+// kCount neighbours, 4 or 8, of 32 numbers that neighbouring lanes hold, as bytes.
+template <int kCount>
+struct PackedBytes {
+  Bits32 words[kCount / 4];
+  tl::kernels::QuantScale scale;  // of the 32, for the lane with the first of them
 };
 
-GPU_INLINE PackedFour pack_four(const float (&value)[4]) {
+template <int kCount>
+GPU_INLINE PackedBytes<kCount> pack_bytes(const float (&value)[kCount]) {
+  constexpr unsigned kLanes = 32 / kCount;
   float largest = 0.0f;
   GPU_UNROLLED
-  for (int i = 0; i < 4; ++i) largest = math::max(largest, math::abs(value[i]));
+  for (int i = 0; i < kCount; ++i) largest = math::max(largest, math::abs(value[i]));
   GPU_UNROLLED
-  for (unsigned mask = 4; mask > 0; mask /= 2) {
+  for (unsigned mask = kLanes / 2; mask > 0; mask /= 2) {
     largest = math::max(largest, shuffle_xor(largest, mask));
   }
   const float d = largest / 127.0f;
   // An infinite or NaN element makes the scale so, and with it every sum it is part of.
   const float inverse = d > 0.0f && d < math::kInfinity ? 1.0f / d : 0.0f;
-  PackedFour packed = {};
+  PackedBytes<kCount> packed = {};
   int sum = 0;
   GPU_UNROLLED
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < kCount; ++i) {
     const int q = static_cast<int>(math::rint(inverse == 0.0f ? 0.0f : value[i] * inverse));
     const int kept = q > 127 ? 127 : q < -127 ? -127 : q;  // 1/d may be a little too large
-    packed.word |= (static_cast<Bits32>(kept) & 255u) << 8 * i;
+    packed.words[i / 4] |= (static_cast<Bits32>(kept) & 255u) << 8 * (i % 4);
     sum += kept;
   }
-  sum += shuffle_xor(sum, 2u);
-  sum += shuffle_xor(sum, 1u);
-  const int other = shuffle_xor(sum, 4u);
+  GPU_UNROLLED
+  for (unsigned mask = kLanes / 4; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+  const int other = shuffle_xor(sum, kLanes / 2);
   packed.scale = {d,
                   {d * static_cast<float>(sum), d * static_cast<float>(other)},
                   d * static_cast<float>(sum + other)};
@@ -55,6 +58,9 @@ GPU_INLINE float half_factor(float largest) {
   return usual ? bits::float_of(static_cast<Bits32>(exponent > 261 ? 1 : 262 - exponent) << 23)
                : 1.0f;
 }
+
+// 1 / x for a power of two that is neither very large nor very small.
+GPU_INLINE float inverse_power(float x) { return bits::float_of((254u << 23) - bits::bits_of(x)); }
 
 // `sum` with what 32 elements of w and of x add up to.
 template <class W>

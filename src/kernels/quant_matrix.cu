@@ -314,6 +314,7 @@ struct Tile {
 template <class Format>
 GPU_INLINE void wide(const Bits8* w, const Half* x, const float* s, void* y,
                      const QuantProduct& p) {
+  await_earlier();
   if constexpr (MatrixUnit::kThere) {
     static_assert(kQuantWide.rows == MatrixUnit::kRows * 2 * kQuantMatrixWarps);
     const Tile tile(kQuantWide, p.m);
@@ -336,6 +337,7 @@ GPU_INLINE void wide(const Bits8* w, const Half* x, const float* s, void* y,
 template <class Format>
 GPU_INLINE void narrow(const Bits8* w, const Half* x, const float* s, void* y,
                        const QuantProduct& p) {
+  await_earlier();
   if constexpr (MatrixUnit::kThere) {
     static_assert(kQuantNarrow.rows == 2 * MatrixUnit::kRows);
     static_assert(kQuantDeep % (kQuantMatrixWarps * kChunk) == 0);

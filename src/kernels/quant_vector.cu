@@ -26,6 +26,7 @@ static_assert(kBlockThreads == tl::kernels::kQuantVectorThreads);
 // Eight threads make 32 bytes, four each. A block of the grid's second dimension is a row.
 template <class T>
 GPU_INLINE void pack(const T* x, Bits8* bytes, QuantScale* scales, const QuantProduct& p) {
+  await_earlier();
   const Index row = block_index<1>();
   const Index first = 4 * global_thread();  // of the row's elements
   if (first >= p.x_row) return;             // whole warps of any width: x_row is a multiple of 1024
@@ -34,13 +35,13 @@ GPU_INLINE void pack(const T* x, Bits8* bytes, QuantScale* scales, const QuantPr
     GPU_UNROLLED
     for (int i = 0; i < 4; ++i) value[i] = to_float(x[row * p.k + first + i]);
   }
-  const PackedFour packed = pack_four(value);
+  const PackedBytes<4> packed = pack_bytes(value);
   const Index group = first / 32;
   const int within = static_cast<int>(first % 32);
   const Index half = within / 16;
   Bits8* to = bytes + row * p.x_row + group / 32 * kQuantRowStep + half * (kQuantRowStep / 2) +
               group % 32 * 16 + within % 16;
-  store_vec(reinterpret_cast<Bits32*>(to), Vec<Bits32, 1>{{{packed.word}}});
+  store_vec(reinterpret_cast<Bits32*>(to), Vec<Bits32, 1>{{{packed.words[0]}}});
   if (within == 0) scales[row * (p.x_row / 32) + group] = packed.scale;
 }
 
@@ -59,6 +60,7 @@ GPU_KERNEL void pack_bf16(const BFloat16* x, Bits8* bytes, QuantScale* scales, Q
 // A block makes a row.
 template <class T>
 GPU_INLINE void halve(const T* x, Half* to, float* scales, const QuantProduct& p) {
+  await_earlier();
   const Index row = block_index();
   const T* from = x + row * p.k;
   float largest = 0.0f;
@@ -104,6 +106,7 @@ struct Bytes {
 template <class Format, int kVectors>
 GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, void* y,
                     const QuantProduct& p) {
+  await_earlier();
   using W = words::Words<Format>;
   constexpr int kRows = kQuantVectorRows<kVectors>;
   constexpr int kWarps = static_cast<int>(kBlockThreads / kWarp);
@@ -411,6 +414,7 @@ GPU_KERNEL void dot_mxfp4_1(const Bits8* w, const Bits8* x, const QuantScale* s,
 // A warp takes a row; a lane takes eight neighbours at a time.
 template <class Format>
 GPU_INLINE void decoded(const Bits8* w, const float* x, void* y, const QuantProduct& p) {
+  await_earlier();
   constexpr int kInBlock = Format::kElements / 8;
   const Index row =
       static_cast<Index>(block_index()) * (static_cast<int>(kBlockThreads / kWarp)) + warp_index();

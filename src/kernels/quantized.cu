@@ -10,6 +10,7 @@ namespace blocks = tl::quant_blocks;
 // to write. `y` is aligned to 16 bytes.
 template <class Format, class T>
 GPU_INLINE void dequantize(const Bits8* x, T* y, Index eights) {
+  await_earlier();
   constexpr Index kInBlock = Format::kElements / 8;
   constexpr int kEach = 16 / sizeof(T);
   grid_stride(eights, [&](Index i) {
@@ -272,6 +273,7 @@ GPU_KERNEL void dequantize_q2_0_bf16(const Bits8* x, BFloat16* y, Index eights) 
 // A thread makes a block.
 template <int kElements, int kBytes, class Encode>
 GPU_INLINE void quantize(const float* x, Bits8* y, Index count, Encode encode) {
+  await_earlier();
   grid_stride(count, [&](Index i) { encode(x + i * kElements, y + i * kBytes); });
 }
 

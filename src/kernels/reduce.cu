@@ -1,18 +1,19 @@
 // Module REDUCE: many elements become one, and running sums and products.
 //
 // A reduction is a small struct (what it keeps, how it takes elements in, how two of what it keeps
-// become one, how the result is stored) that the three forms below are written over:
+// become one, how the result is stored) that the two forms below are written over:
 //   rows      the reduced positions lie side by side: 16-byte loads, a part of a warp or a block
 //             per output
 //   strided   any other layout: outputs side by side in a block, so that columns are read together
-//   finish    the second pass where several blocks shared an output
-// Where blocks share outputs each writes what it keeps to `partial`, and finish puts these together
-// in a fixed order: the same input gives the same bits. Integers go by element size where signs do
-// not matter, and comparisons go by the keys of gpu_order.h. 256 threads per block; any grid.x,
-// grid.y is the number of splits.
+// Where blocks share outputs each writes what it keeps to `partial`, and the last of them to come
+// puts all of it together in a fixed order: the same input gives the same bits, and it takes one
+// launch. Integers go by element size where signs do not matter, and comparisons go by the keys of
+// gpu_order.h. 256 threads per block; grid.y is the number of splits, grid.x any number without
+// splits and as many as there are blocks of outputs with them.
 #define GPU_LEAST_BLOCKS 2
 #include "gpu.h"
 #include "gpu_reduce.h"
+#include "gpu_together.h"
 
 using tl::kernels::Order;
 using tl::kernels::ReduceArgs;
@@ -465,14 +466,42 @@ GPU_INLINE typename R::Kept join_block(typename R::Kept kept, unsigned width,
   return kept;
 }
 
+// What this thread has of output i, of the `width` outputs from `first` on that the block has: the
+// result, or, where several blocks share them, a part. The last block to come joins the parts, in
+// the order of the splits, unless it is the parts that are wanted (a scan does). Called by all
+// threads of a block, of which the first `width` have one.
 template <class R>
-GPU_INLINE void put(void* out, typename R::Kept* partial, Index i, typename R::Kept kept,
-                    const ReduceArgs& args) {
-  if (partial != nullptr) {
-    partial[static_cast<Index>(block_index<1>()) * args.kept.count + i] = kept;
-  } else {
-    R::store(out, i, kept, args);
+GPU_INLINE void put(void* out, typename R::Kept* partial, Index first, unsigned width,
+                    typename R::Kept kept, const ReduceArgs& args) {
+  const Index outputs = args.kept.count;
+  const unsigned t = thread_index();
+  if (partial == nullptr) {
+    if (t < width && first + t < outputs) R::store(out, first + t, kept, args);
+    return;
   }
+  GPU_SHARED unsigned is_last;
+  if (t < width && first + t < outputs) {
+    partial[static_cast<Index>(block_index<1>()) * outputs + first + t] = kept;
+  }
+  if (args.arrived == nullptr) return;
+  barrier();
+  if (t == 0) {
+    Bits32* const arrived = args.arrived + block_index();
+    is_last = take_turn(arrived) + 1 == static_cast<Bits32>(args.splits) ? 1 : 0;
+    if (is_last != 0) *arrived = 0;  // for the next launch
+  }
+  barrier();
+  if (is_last == 0) return;
+  const Index i = first + (t & (width - 1));
+  kept = R::start(args);
+  if (i < outputs) {
+    GPU_ROLLED
+    for (Index s = t / width; s < args.splits; s += kThreads / width) {
+      kept = R::join(kept, partial[s * outputs + i], args);
+    }
+  }
+  kept = join_block<R>(kept, width, args);
+  if (t < width && i < outputs) R::store(out, i, kept, args);
 }
 
 // Elements [begin, end) of a row, shared by `width` threads of which this is number `t`.
@@ -522,6 +551,7 @@ GPU_INLINE typename R::Kept take_row(const typename R::In* row, Index begin, Ind
 template <class R>
 GPU_INLINE void reduce_rows(const typename R::In* in, void* out, typename R::Kept* partial,
                             const ReduceArgs& given) {
+  await_earlier();
   const ReduceArgs& args = settled<R>(given);
   const Index begin = static_cast<Index>(block_index<1>()) * args.per_split;
   const Index stop = begin + args.per_split;
@@ -538,8 +568,12 @@ GPU_INLINE void reduce_rows(const typename R::In* in, void* out, typename R::Kep
     const Index r = first + mine;
     auto kept = R::start(args);
     if (r < rows) kept = take_row<R>(in + offset(args.kept, r), begin, end, t, width, args);
-    kept = width == kThreads ? join_block<R>(kept, 1, args) : join_lanes<R>(kept, 1, width, args);
-    if (r < rows && t == 0) put<R>(out, partial, r, kept, args);
+    if (width == kThreads) {
+      put<R>(out, partial, first, 1, join_block<R>(kept, 1, args), args);
+      continue;
+    }
+    kept = join_lanes<R>(kept, 1, width, args);
+    if (r < rows && t == 0) R::store(out, r, kept, args);
   }
 }
 
@@ -547,6 +581,7 @@ GPU_INLINE void reduce_rows(const typename R::In* in, void* out, typename R::Kep
 template <class R, int kAtOnce>
 GPU_INLINE void reduce_strided(const typename R::In* in, void* out, typename R::Kept* partial,
                                const ReduceArgs& given) {
+  await_earlier();
   const ReduceArgs& args = settled<R>(given);
   using In = typename R::In;
   const Index begin = static_cast<Index>(block_index<1>()) * args.per_split;
@@ -579,31 +614,7 @@ GPU_INLINE void reduce_strided(const typename R::In* in, void* out, typename R::
         }
       }
     }
-    kept = join_block<R>(kept, width, args);
-    if (thread_index() < width && i < outputs) put<R>(out, partial, i, kept, args);
-  }
-}
-
-// What the blocks of each output kept, args.splits of them, `kept.count` apart.
-template <class R>
-GPU_INLINE void reduce_finish(const typename R::Kept* partial, void* out, const ReduceArgs& args) {
-  const unsigned width = args.width;
-  const unsigned column = thread_index() & (width - 1);
-  const Index apart = kThreads / width;
-  const Index outputs = args.kept.count;
-  GPU_ROLLED
-  for (Index first = static_cast<Index>(block_index()) * width; first < outputs;
-       first += static_cast<Index>(block_count()) * width) {
-    const Index i = first + column;
-    auto kept = R::start(args);
-    if (i < outputs) {
-      GPU_ROLLED
-      for (Index s = thread_index() / width; s < args.splits; s += apart) {
-        kept = R::join(kept, partial[s * outputs + i], args);
-      }
-    }
-    kept = join_block<R>(kept, width, args);
-    if (thread_index() < width && i < outputs) R::store(out, i, kept, args);
+    put<R>(out, partial, first, width, join_block<R>(kept, width, args), args);
   }
 }
 
@@ -644,6 +655,7 @@ GPU_INLINE typename S::N scan_warp(typename S::N sum) {
 template <class S>
 GPU_INLINE void scan_rows(const typename S::In* in, typename S::In* out,
                           const typename S::N* totals, const ScanArgs& args) {
+  await_earlier();
   using T = typename S::In;
   using N = typename S::N;
   constexpr int kEach = 16 / sizeof(T);
@@ -754,6 +766,7 @@ GPU_INLINE void scan_rows(const typename S::In* in, typename S::In* out,
 template <class S>
 GPU_INLINE void scan_lines(const typename S::In* in, typename S::In* out,
                            const typename S::N* totals, const ScanArgs& args) {
+  await_earlier();
   using T = typename S::In;
   using N = typename S::N;
   constexpr int kAtOnce = 8;
@@ -864,33 +877,6 @@ GPU_KERNEL void sum_strided_f64(const double* in, void* out, SumOf<double>::Kept
                                 ReduceArgs args) {
   reduce_strided<SumOf<double>, 8>(in, out, partial, args);
 }
-GPU_KERNEL void sum_finish_1(const SumOf<Bits8>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<SumOf<Bits8>>(partial, out, args);
-}
-GPU_KERNEL void sum_finish_2(const SumOf<Bits16>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<SumOf<Bits16>>(partial, out, args);
-}
-GPU_KERNEL void sum_finish_4(const SumOf<Bits32>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<SumOf<Bits32>>(partial, out, args);
-}
-GPU_KERNEL void sum_finish_8(const SumOf<Bits64>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<SumOf<Bits64>>(partial, out, args);
-}
-GPU_KERNEL void sum_finish_f8e4m3(const SumOf<Float8>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<SumOf<Float8>>(partial, out, args);
-}
-GPU_KERNEL void sum_finish_f16(const SumOf<Half>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<SumOf<Half>>(partial, out, args);
-}
-GPU_KERNEL void sum_finish_bf16(const SumOf<BFloat16>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<SumOf<BFloat16>>(partial, out, args);
-}
-GPU_KERNEL void sum_finish_f32(const SumOf<float>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<SumOf<float>>(partial, out, args);
-}
-GPU_KERNEL void sum_finish_f64(const SumOf<double>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<SumOf<double>>(partial, out, args);
-}
 
 GPU_KERNEL void prod_rows_1(const Bits8* in, void* out, ProductOf<Bits8>::Kept* partial,
                             ReduceArgs args) {
@@ -964,36 +950,6 @@ GPU_KERNEL void prod_strided_f64(const double* in, void* out, ProductOf<double>:
                                  ReduceArgs args) {
   reduce_strided<ProductOf<double>, 4>(in, out, partial, args);
 }
-GPU_KERNEL void prod_finish_1(const ProductOf<Bits8>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<ProductOf<Bits8>>(partial, out, args);
-}
-GPU_KERNEL void prod_finish_2(const ProductOf<Bits16>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<ProductOf<Bits16>>(partial, out, args);
-}
-GPU_KERNEL void prod_finish_4(const ProductOf<Bits32>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<ProductOf<Bits32>>(partial, out, args);
-}
-GPU_KERNEL void prod_finish_8(const ProductOf<Bits64>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<ProductOf<Bits64>>(partial, out, args);
-}
-GPU_KERNEL void prod_finish_f8e4m3(const ProductOf<Float8>::Kept* partial, void* out,
-                                   ReduceArgs args) {
-  reduce_finish<ProductOf<Float8>>(partial, out, args);
-}
-GPU_KERNEL void prod_finish_f16(const ProductOf<Half>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<ProductOf<Half>>(partial, out, args);
-}
-GPU_KERNEL void prod_finish_bf16(const ProductOf<BFloat16>::Kept* partial, void* out,
-                                 ReduceArgs args) {
-  reduce_finish<ProductOf<BFloat16>>(partial, out, args);
-}
-GPU_KERNEL void prod_finish_f32(const ProductOf<float>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<ProductOf<float>>(partial, out, args);
-}
-GPU_KERNEL void prod_finish_f64(const ProductOf<double>::Kept* partial, void* out,
-                                ReduceArgs args) {
-  reduce_finish<ProductOf<double>>(partial, out, args);
-}
 
 GPU_KERNEL void extreme_rows_1(const Bits8* in, void* out, ExtremeOf<Bits8>::Kept* partial,
                                ReduceArgs args) {
@@ -1026,22 +982,6 @@ GPU_KERNEL void extreme_strided_4(const Bits32* in, void* out, ExtremeOf<Bits32>
 GPU_KERNEL void extreme_strided_8(const Bits64* in, void* out, ExtremeOf<Bits64>::Kept* partial,
                                   ReduceArgs args) {
   reduce_strided<ExtremeOf<Bits64>, 8>(in, out, partial, args);
-}
-GPU_KERNEL void extreme_finish_1(const ExtremeOf<Bits8>::Kept* partial, void* out,
-                                 ReduceArgs args) {
-  reduce_finish<ExtremeOf<Bits8>>(partial, out, args);
-}
-GPU_KERNEL void extreme_finish_2(const ExtremeOf<Bits16>::Kept* partial, void* out,
-                                 ReduceArgs args) {
-  reduce_finish<ExtremeOf<Bits16>>(partial, out, args);
-}
-GPU_KERNEL void extreme_finish_4(const ExtremeOf<Bits32>::Kept* partial, void* out,
-                                 ReduceArgs args) {
-  reduce_finish<ExtremeOf<Bits32>>(partial, out, args);
-}
-GPU_KERNEL void extreme_finish_8(const ExtremeOf<Bits64>::Kept* partial, void* out,
-                                 ReduceArgs args) {
-  reduce_finish<ExtremeOf<Bits64>>(partial, out, args);
 }
 
 GPU_KERNEL void place_rows_1(const Bits8* in, void* out, PlaceOf<Bits8>::Kept* partial,
@@ -1076,18 +1016,6 @@ GPU_KERNEL void place_strided_8(const Bits64* in, void* out, PlaceOf<Bits64>::Ke
                                 ReduceArgs args) {
   reduce_strided<PlaceOf<Bits64>, 4>(in, out, partial, args);
 }
-GPU_KERNEL void place_finish_1(const PlaceOf<Bits8>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<PlaceOf<Bits8>>(partial, out, args);
-}
-GPU_KERNEL void place_finish_2(const PlaceOf<Bits16>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<PlaceOf<Bits16>>(partial, out, args);
-}
-GPU_KERNEL void place_finish_4(const PlaceOf<Bits32>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<PlaceOf<Bits32>>(partial, out, args);
-}
-GPU_KERNEL void place_finish_8(const PlaceOf<Bits64>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<PlaceOf<Bits64>>(partial, out, args);
-}
 
 GPU_KERNEL void count_rows_1(const Bits8* in, void* out, CountOf<Bits8>::Kept* partial,
                              ReduceArgs args) {
@@ -1120,18 +1048,6 @@ GPU_KERNEL void count_strided_4(const Bits32* in, void* out, CountOf<Bits32>::Ke
 GPU_KERNEL void count_strided_8(const Bits64* in, void* out, CountOf<Bits64>::Kept* partial,
                                 ReduceArgs args) {
   reduce_strided<CountOf<Bits64>, 8>(in, out, partial, args);
-}
-GPU_KERNEL void count_finish_1(const CountOf<Bits8>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<CountOf<Bits8>>(partial, out, args);
-}
-GPU_KERNEL void count_finish_2(const CountOf<Bits16>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<CountOf<Bits16>>(partial, out, args);
-}
-GPU_KERNEL void count_finish_4(const CountOf<Bits32>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<CountOf<Bits32>>(partial, out, args);
-}
-GPU_KERNEL void count_finish_8(const CountOf<Bits64>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<CountOf<Bits64>>(partial, out, args);
 }
 
 GPU_KERNEL void var_rows_f8e4m3(const Float8* in, void* out, VarianceOf<Float8>::Kept* partial,
@@ -1174,24 +1090,6 @@ GPU_KERNEL void var_strided_f64(const double* in, void* out, VarianceOf<double>:
                                 ReduceArgs args) {
   reduce_strided<VarianceOf<double>, 4>(in, out, partial, args);
 }
-GPU_KERNEL void var_finish_f8e4m3(const VarianceOf<Float8>::Kept* partial, void* out,
-                                  ReduceArgs args) {
-  reduce_finish<VarianceOf<Float8>>(partial, out, args);
-}
-GPU_KERNEL void var_finish_f16(const VarianceOf<Half>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<VarianceOf<Half>>(partial, out, args);
-}
-GPU_KERNEL void var_finish_bf16(const VarianceOf<BFloat16>::Kept* partial, void* out,
-                                ReduceArgs args) {
-  reduce_finish<VarianceOf<BFloat16>>(partial, out, args);
-}
-GPU_KERNEL void var_finish_f32(const VarianceOf<float>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<VarianceOf<float>>(partial, out, args);
-}
-GPU_KERNEL void var_finish_f64(const VarianceOf<double>::Kept* partial, void* out,
-                               ReduceArgs args) {
-  reduce_finish<VarianceOf<double>>(partial, out, args);
-}
 
 GPU_KERNEL void logsumexp_rows_f8e4m3(const Float8* in, void* out,
                                       LogSumExpOf<Float8>::Kept* partial, ReduceArgs args) {
@@ -1232,26 +1130,6 @@ GPU_KERNEL void logsumexp_strided_f32(const float* in, void* out, LogSumExpOf<fl
 GPU_KERNEL void logsumexp_strided_f64(const double* in, void* out,
                                       LogSumExpOf<double>::Kept* partial, ReduceArgs args) {
   reduce_strided<LogSumExpOf<double>, 4>(in, out, partial, args);
-}
-GPU_KERNEL void logsumexp_finish_f8e4m3(const LogSumExpOf<Float8>::Kept* partial, void* out,
-                                        ReduceArgs args) {
-  reduce_finish<LogSumExpOf<Float8>>(partial, out, args);
-}
-GPU_KERNEL void logsumexp_finish_f16(const LogSumExpOf<Half>::Kept* partial, void* out,
-                                     ReduceArgs args) {
-  reduce_finish<LogSumExpOf<Half>>(partial, out, args);
-}
-GPU_KERNEL void logsumexp_finish_bf16(const LogSumExpOf<BFloat16>::Kept* partial, void* out,
-                                      ReduceArgs args) {
-  reduce_finish<LogSumExpOf<BFloat16>>(partial, out, args);
-}
-GPU_KERNEL void logsumexp_finish_f32(const LogSumExpOf<float>::Kept* partial, void* out,
-                                     ReduceArgs args) {
-  reduce_finish<LogSumExpOf<float>>(partial, out, args);
-}
-GPU_KERNEL void logsumexp_finish_f64(const LogSumExpOf<double>::Kept* partial, void* out,
-                                     ReduceArgs args) {
-  reduce_finish<LogSumExpOf<double>>(partial, out, args);
 }
 
 GPU_KERNEL void norm_rows_f8e4m3(const Float8* in, void* out, NormOf<Float8>::Kept* partial,
@@ -1294,23 +1172,6 @@ GPU_KERNEL void norm_strided_f64(const double* in, void* out, NormOf<double>::Ke
                                  ReduceArgs args) {
   reduce_strided<NormOf<double>, 4>(in, out, partial, args);
 }
-GPU_KERNEL void norm_finish_f8e4m3(const NormOf<Float8>::Kept* partial, void* out,
-                                   ReduceArgs args) {
-  reduce_finish<NormOf<Float8>>(partial, out, args);
-}
-GPU_KERNEL void norm_finish_f16(const NormOf<Half>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<NormOf<Half>>(partial, out, args);
-}
-GPU_KERNEL void norm_finish_bf16(const NormOf<BFloat16>::Kept* partial, void* out,
-                                 ReduceArgs args) {
-  reduce_finish<NormOf<BFloat16>>(partial, out, args);
-}
-GPU_KERNEL void norm_finish_f32(const NormOf<float>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<NormOf<float>>(partial, out, args);
-}
-GPU_KERNEL void norm_finish_f64(const NormOf<double>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<NormOf<double>>(partial, out, args);
-}
 
 GPU_KERNEL void power_strided_f8e4m3(const Float8* in, void* out, PowerOf<Float8>::Kept* partial,
                                      ReduceArgs args) {
@@ -1331,23 +1192,6 @@ GPU_KERNEL void power_strided_f32(const float* in, void* out, PowerOf<float>::Ke
 GPU_KERNEL void power_strided_f64(const double* in, void* out, PowerOf<double>::Kept* partial,
                                   ReduceArgs args) {
   reduce_strided<PowerOf<double>, 1>(in, out, partial, args);
-}
-GPU_KERNEL void power_finish_f8e4m3(const PowerOf<Float8>::Kept* partial, void* out,
-                                    ReduceArgs args) {
-  reduce_finish<PowerOf<Float8>>(partial, out, args);
-}
-GPU_KERNEL void power_finish_f16(const PowerOf<Half>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<PowerOf<Half>>(partial, out, args);
-}
-GPU_KERNEL void power_finish_bf16(const PowerOf<BFloat16>::Kept* partial, void* out,
-                                  ReduceArgs args) {
-  reduce_finish<PowerOf<BFloat16>>(partial, out, args);
-}
-GPU_KERNEL void power_finish_f32(const PowerOf<float>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<PowerOf<float>>(partial, out, args);
-}
-GPU_KERNEL void power_finish_f64(const PowerOf<double>::Kept* partial, void* out, ReduceArgs args) {
-  reduce_finish<PowerOf<double>>(partial, out, args);
 }
 
 GPU_KERNEL void cumsum_rows_1(const Bits8* in, Bits8* out, const AddUp<Bits8>::N* totals,

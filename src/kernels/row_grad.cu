@@ -29,6 +29,7 @@ GPU_INLINE void for_each_row(Index rows, unsigned by_block, F f) {
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void softmax_grad(const T* y, const T* g, T* out, Index rows, Index n,
                              unsigned logarithm, unsigned by_block) {
+  await_earlier();
   for_each_row(rows, by_block, [&](Index row, unsigned first, unsigned step, auto reduce) {
     const T *of = y + row * n, *with = g + row * n;
     T* to = out + row * n;
@@ -66,6 +67,7 @@ struct CrossEntropyGrad {
 
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void cross_entropy_grad(const CrossEntropyGrad<T>& a) {
+  await_earlier();
   constexpr int kEach = 16 / sizeof(T);
   const Index n = a.n;
   const A share = static_cast<A>(a.smoothing) / static_cast<A>(n);
@@ -118,6 +120,7 @@ struct NormGrad {
 
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void norm_grad(const NormGrad<T>& a, unsigned by_block) {
+  await_earlier();
   const Index n = a.n;
   const A count = static_cast<A>(n);
   for_each_row(a.rows, by_block, [&](Index row, unsigned first, unsigned step, auto reduce) {
@@ -173,6 +176,7 @@ struct NormWeightGrad {
 
 template <class T, class A = Accumulator<T>>
 GPU_INLINE void norm_weight_grad(const NormWeightGrad<T>& a) {
+  await_earlier();
   constexpr unsigned kColumns = 32, kRows = 8;
   GPU_SHARED A weight_of[kRows][kColumns];
   GPU_SHARED A bias_of[kRows][kColumns];

@@ -479,6 +479,7 @@ struct Best {
 
 // `room` is null where every row takes the largest logit.
 GPU_INLINE void sample_row(Room* room, const float* logits, Bits32* out, const SampleRows& rows) {
+  await_earlier();
   SampleState* state = rows.at[block_index()].state;
   const SampleOptions& options = state->options;
   Row row;
@@ -524,6 +525,7 @@ GPU_KERNEL void sample_drawn(const float* logits, Bits32* out, SampleRows rows) 
 // One block. At most as many tokens as the window has.
 GPU_KERNEL void sample_accept(const Bits32* tokens, unsigned count, SampleState* state,
                               unsigned vocabulary) {
+  await_earlier();
   Bits32* counts = sample_counts(state);
   const unsigned window = state->options.window, next = state->next, kept = state->kept;
   if (window != 0) {

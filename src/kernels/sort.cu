@@ -221,6 +221,7 @@ GPU_INLINE void sort_tiles_of(Room<K>& room, const K* in, const Bits32* in_index
 template <class K>
 GPU_INLINE void sort_tiles(const K* in, const Bits32* in_index, const K* source, K* out,
                            Bits32* out_index, const SortArgs& args) {
+  await_earlier();
   GPU_SHARED Room<K> room;
   if (thread_index() == 0) room.order = args.order;
   barrier();
@@ -235,6 +236,7 @@ GPU_INLINE void sort_tiles(const K* in, const Bits32* in_index, const K* source,
 // counts[(row, digit, piece)]
 template <class K>
 GPU_INLINE void sort_count(const K* in, Bits32* counts, const SortArgs& args) {
+  await_earlier();
   constexpr Index kTile = sort_tile(sizeof(K));
   GPU_SHARED Bits32 seen[kSortDigits];
   const unsigned t = thread_index();
@@ -258,6 +260,7 @@ GPU_INLINE void sort_count(const K* in, Bits32* counts, const SortArgs& args) {
 
 // Each count becomes the sum of those before it in its (row, digit), whose sum goes to totals.
 GPU_INLINE void sort_offsets_of(Bits32* counts, Bits32* totals, const SortArgs& args) {
+  await_earlier();
   GPU_ROLLED
   for (Index line = static_cast<Index>(block_index()) * kWarps + warp_index();
        line < args.rows * kSortDigits; line += static_cast<Index>(block_count()) * kWarps) {
@@ -283,6 +286,7 @@ template <class K>
 GPU_INLINE void sort_scatter(const K* in, const Bits32* in_index, const K* source, K* out,
                              Bits32* out_index, const Bits32* counts, const Bits32* totals,
                              const SortArgs& args) {
+  await_earlier();
   constexpr unsigned kTile = static_cast<unsigned>(sort_tile(sizeof(K)));
   constexpr int kItems = kTile / kThreads;
   GPU_SHARED K keys[kTile];

@@ -7,6 +7,7 @@
 template <class M, class T>
 GPU_INLINE void where(const M* condition, const T* yes, const T* no, T* out, const Strided<3>& at,
                       const Reading& how, T yes_value, T no_value) {
+  await_earlier();
   constexpr int kEach = vector_width(Weight::Light, sizeof(T) > sizeof(M) ? sizeof(T) : sizeof(M));
   walk_groups<kEach>(at, how, [&](const Group<3>& group) {
     const Vec<M, kEach> m = fetch<kEach>(at, how, group, 0, condition, M{});

@@ -9,6 +9,7 @@ using tl::training::AdamNumbers;
 template <class C>
 GPU_INLINE void adam(C* parameter, const C* gradient, C* first, C* second, C* largest, Index count,
                      const AdamNumbers<C>& numbers) {
+  await_earlier();
   const bool amsgrad = largest != nullptr;
   grid_stride(count, [&](Index i) {
     const auto moved =
@@ -23,6 +24,7 @@ GPU_INLINE void adam(C* parameter, const C* gradient, C* first, C* second, C* la
 
 template <class T, class F>
 GPU_INLINE void slope(const T* in, const T* gradient, T* out, Index count, F&& function) {
+  await_earlier();
   using C = ComputeOf<T>;
   grid_stride(count, [&](Index i) {
     const C g = convert<C>(gradient[i]);

@@ -9,6 +9,7 @@ using tl::UnaryOp;
 template <UnaryOp kOp, class T>
 GPU_INLINE void unary(const T* in, T* out, const Strided<1>& at, const Reading& how,
                       ComputeOf<T> p) {
+  await_earlier();
   map_one<tl::kernels::weight(kOp, sizeof(ComputeOf<T>) == 8)>(in, out, at, how, [&](T x) {
     return convert<T>(tl::functors::unary<kOp>(convert<ComputeOf<T>>(x), p));
   });
@@ -16,6 +17,7 @@ GPU_INLINE void unary(const T* in, T* out, const Strided<1>& at, const Reading& 
 
 template <UnaryOp kOp, class T>
 GPU_INLINE void unary_flag(const T* in, Bits8* out, const Strided<1>& at, const Reading& how) {
+  await_earlier();
   map_one<tl::kernels::weight(kOp, sizeof(ComputeOf<T>) == 8)>(in, out, at, how, [&](T x) {
     const bool flag = tl::functors::unary_flag<kOp>(convert<ComputeOf<T>>(x));
     return static_cast<Bits8>(flag ? 1 : 0);

@@ -9,7 +9,7 @@
 //
 //   header, 48 bytes
 //     0   8  magic "TLPACK\r\n" (the line end catches transfers that rewrite text)
-//     8   4  version, 1
+//     8   4  version, 2
 //    12   4  number of entries
 //    16   8  bytes of the index, which follows the header
 //    24   8  bytes of the whole pack

@@ -58,7 +58,9 @@ void launch_raw(const Function& function, const Stream& stream, const LaunchShap
   const CurrentContext current(context);
   count(context.counters().launches);
   const driver::Table& table = context.table();
-  const auto call = shape.together ? table.launch_together : table.launch;
+  const auto call = shape.together              ? table.launch_together
+                    : function.awaits_earlier() ? table.launch_early
+                                                : table.launch;
   if (call == nullptr) {
     throw Error(ErrorKind::Unsupported, function.name(), context.location(),
                 " cannot launch blocks that wait for each other");

@@ -246,21 +246,26 @@ std::shared_ptr<const LoadedModule> compile_module(Context& context, std::string
 }
 
 std::shared_ptr<const Function> find_function(std::shared_ptr<const LoadedModule> module,
-                                              std::string_view kernel) {
+                                              std::string_view kernel, bool from_pack) {
   Context& context = module->context();
+  const driver::Table& table = context.table();
   const std::string kernel_name(kernel);
   driver::Handle native = nullptr;
   driver::Status status;
+  bool awaits_earlier = false;
   {
     const CurrentContext current(context);
-    status = context.table().get_function(&native, module->native(), kernel_name.c_str());
+    status = table.get_function(&native, module->native(), kernel_name.c_str());
+    if (status == driver::kSuccess && from_pack && table.launch_early != nullptr) {
+      awaits_earlier = table.awaits_earlier(native);
+    }
   }
   if (status == driver::kNotFound) {
     throw MissingKernel(module->info().name, kernel_name, context.text(),
                         context.properties().architecture);
   }
   context.check(status, join("find kernel ", kernel, " of module ", module->info().name));
-  return std::make_shared<const Function>(std::move(module), native, kernel);
+  return std::make_shared<const Function>(std::move(module), native, kernel, awaits_earlier);
 }
 
 }  // namespace tl

@@ -43,8 +43,9 @@ std::shared_ptr<const LoadedModule> load_module(Context& context, std::string_vi
 std::shared_ptr<const LoadedModule> compile_module(Context& context, std::string_view source_name,
                                                    std::string_view source);
 
-// Throws MissingKernel.
+// `from_pack` tells the kernels of packs, which all begin with await_earlier() (gpu.h), from those
+// of compile_module(). Throws MissingKernel.
 std::shared_ptr<const Function> find_function(std::shared_ptr<const LoadedModule> module,
-                                              std::string_view kernel);
+                                              std::string_view kernel, bool from_pack);
 
 }  // namespace tl

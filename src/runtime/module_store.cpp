@@ -116,7 +116,7 @@ std::shared_ptr<const Function> ModuleStore::shared_function(const ModuleSpec& m
   const std::lock_guard lock(ready.mutex);
   std::shared_ptr<const Function>& owned = ready.owned[index];
   if (owned == nullptr) {
-    owned = find_function(ready.module, module.kernels[index]);
+    owned = find_function(ready.module, module.kernels[index], true);
     ready.found[index].store(owned.get(), std::memory_order_release);
   }
   return owned;
@@ -167,7 +167,7 @@ std::shared_ptr<const Function> ModuleStore::compile(std::string_view source_nam
   entry->module = module;
   auto known = entry->functions.find(kernel);
   if (known == entry->functions.end()) {
-    known = entry->functions.emplace(kernel, find_function(std::move(module), kernel)).first;
+    known = entry->functions.emplace(kernel, find_function(std::move(module), kernel, false)).first;
   }
   return known->second;
 }

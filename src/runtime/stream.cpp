@@ -37,6 +37,20 @@ void StreamState::retire() noexcept {
   retired.store(true, std::memory_order_release);
 }
 
+namespace {
+
+constexpr std::size_t kArrivalBytes = Stream::kArrivals * sizeof(std::uint32_t);
+
+}  // namespace
+
+void StreamState::free_arrivals() noexcept {
+  std::uint32_t* const zeros = arrivals.exchange(nullptr, std::memory_order_acquire);
+  if (zeros == nullptr) return;
+  count(context.counters().frees);
+  context.note_failure(context.table().free(zeros, kArrivalBytes + Stream::kScratch),
+                       "end of a stream");
+}
+
 void StreamState::destroy(StreamState* state) noexcept {
   Context& context = state->context;
   try {
@@ -46,6 +60,7 @@ void StreamState::destroy(StreamState* state) noexcept {
       // has to end first.
       context.note_failure(context.table().synchronize_stream(state->native), "end of a stream");
     }
+    state->free_arrivals();
     context.pool().remove_stream(*state, context.default_stream());
     if (!state->borrowed) {
       context.note_failure(context.table().destroy_stream(state->native), "end of a stream");
@@ -121,6 +136,36 @@ Event Stream::record(bool timing) {
   count(context.counters().events);
   context.check(context.table().record_event(native, state_->native), "event");
   return event;
+}
+
+std::uint32_t* Stream::arrivals() const {
+  StreamState& state = *state_;
+  if (auto* made = state.arrivals.load(std::memory_order_acquire); made != nullptr) return made;
+  Context& context = state.context;
+  if (context.location().is_cpu()) return nullptr;
+  const std::lock_guard lock(state.arrivals_mutex);
+  if (auto* made = state.arrivals.load(std::memory_order_relaxed); made != nullptr) return made;
+  const CurrentContext current(context);
+  const driver::Table& table = context.table();
+  constexpr std::size_t kBytes = kArrivalBytes + kScratch;
+  void* zeros = nullptr;
+  const driver::Status status = table.allocate(&zeros, kBytes);
+  if (status == driver::kOutOfMemory) return nullptr;
+  context.check(status, "arrival counters");
+  count(context.counters().allocations);
+  const driver::Status filled = table.fill8(zeros, 0, kBytes, state.native);
+  if (filled != driver::kSuccess) {
+    count(context.counters().frees);
+    context.note_failure(table.free(zeros, kBytes), "arrival counters");
+  }
+  context.check(filled, "arrival counters");
+  state.arrivals.store(static_cast<std::uint32_t*>(zeros), std::memory_order_release);
+  return static_cast<std::uint32_t*>(zeros);
+}
+
+std::byte* Stream::scratch() const {
+  std::uint32_t* const zeros = arrivals();
+  return zeros == nullptr ? nullptr : reinterpret_cast<std::byte*>(zeros + kArrivals);
 }
 
 void Stream::wait(const Event& event) {

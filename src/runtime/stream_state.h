@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 #include "runtime/driver/table.h"
 #include "runtime/segment_list.h"
@@ -24,6 +25,9 @@ struct StreamState {
   bool borrowed;
   std::atomic<std::uint32_t> references{1};
   std::array<SegmentList, 2> free_memory;  // small and large; guarded by the pool's mutex
+
+  std::mutex arrivals_mutex;                      // guards making arrivals
+  std::atomic<std::uint32_t*> arrivals{nullptr};  // see Stream::arrivals
 
   StreamState* next_deferred = nullptr;  // guarded by the context, see defer_stream_release
   std::uint32_t deferred_releases = 0;
@@ -51,6 +55,7 @@ struct StreamState {
 
  private:
   void retire() noexcept;
+  void free_arrivals() noexcept;  // the stream has ended; its context is current
   static void destroy(StreamState* state) noexcept;
 };
 

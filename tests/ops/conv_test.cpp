@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/conformance.h"
+#include "runtime/driver/dnn.h"
 #include "tl/ops/table.h"
 
 namespace tl {
@@ -270,6 +271,23 @@ TEST_P(Conv, CrossesTilesAndBlocks) {
   for (const Case& c : cases) {
     for (const DType dtype : {DType::F32, DType::F64, DType::BF16}) {
       check(c, dtype, device(), true);
+    }
+  }
+}
+
+// A library gets images of three channels in another layout where there is enough to do.
+TEST_P(Conv, ManyImagesGiveWhatEachGivesAlone) {
+  if (driver::find_dnn(device().kind()).table == nullptr) GTEST_SKIP() << "no library";
+  for (const DType dtype : {DType::F16, DType::BF16}) {
+    const Tensor x = contiguous_on(uniform({13, 3, 224, 230}, -1, 1, 71), dtype, device());
+    const Tensor k = contiguous_on(uniform({64, 3, 7, 5}, -1, 1, 72), dtype, device());
+    const Settings s{.padding = {3, 2}, .output_padding = {}, .stride = {2}, .dilation = {1}};
+    const Tensor all = call(false, x, k, std::nullopt, s);
+    for (const std::int64_t i : {0, 5, 12}) {
+      const Host alone = host_of(call(false, x.narrow(0, i, 1), k, std::nullopt, s));
+      constexpr double kProducts = 3 * 7 * 5;  // each at most 1
+      expect_close("conv2d", all.narrow(0, i, 1), dtype, alone, bound_for(dtype, kProducts, false),
+                   join(dtype, " image ", i));
     }
   }
 }

@@ -540,6 +540,40 @@ TEST_P(Reduce, TheSameInputGivesTheSameBits) {
   for (int i = 0; i < 3; ++i) expect_equal("sum", sum_all(x), first);
 }
 
+TEST_P(Reduce, BlocksThatShareOutputsNeedOneLaunch) {
+  if (device().is_cpu()) GTEST_SKIP() << "no GPU";
+  const Tensor x = contiguous_on(uniform({100000}, -1, 1, 14), DType::F32, device());
+  const Tensor columns = x.view({5000, 20}), rows = x.view({2, 50000});
+  sum_all(x);  // makes the counters
+  const auto launches = [&](const auto& reduce) {
+    const std::uint64_t before = device().driver_calls().launches;
+    reduce();
+    return device().driver_calls().launches - before;
+  };
+  EXPECT_EQ(launches([&] { sum_all(x); }), 1U);
+  EXPECT_EQ(launches([&] { var(rows, {1}); }), 1U);
+  EXPECT_EQ(launches([&] { max(columns, {0}); }), 1U);
+  EXPECT_EQ(launches([&] { norm_all(x, 3); }), 1U);
+}
+
+// The blocks of a launch count each other on counters that belong to its stream.
+TEST_P(Reduce, StreamsDoNotCountEachOthersBlocks) {
+  if (device().is_cpu()) GTEST_SKIP() << "no GPU";
+  const Host values = uniform({200000}, -1, 1, 15);
+  const Tensor wanted = sum_all(contiguous_on(values, DType::F32, device()));
+  std::vector<Device> handles;
+  std::vector<Tensor> operands, sums;
+  for (int i = 0; i < 3; ++i) {
+    handles.push_back(device().is_cuda() ? Device::cuda_with_stream(device().index())
+                                         : Device::rocm_with_stream(device().index()));
+    operands.push_back(contiguous_on(values, DType::F32, handles.back()));
+  }
+  for (int i = 0; i < 30; ++i) sums.push_back(sum_all(operands[static_cast<std::size_t>(i % 3)]));
+  for (const Tensor& sum : sums) {
+    expect_equal("sum", to(sum, Device::cpu()), to(wanted, Device::cpu()));
+  }
+}
+
 TEST_P(Reduce, RefusesWhatHasNoMeaning) {
   const Tensor ints = Tensor::zeros({2, 3}, DType::I32, device());
   const Tensor bools = Tensor::zeros({2, 3}, DType::Bool, device());

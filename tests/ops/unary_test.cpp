@@ -205,6 +205,30 @@ TEST_P(Unary, EveryDeviceGivesTheBitsOfTheCpu) {
   }
 }
 
+// The exponent of gelu is a sum of two, its ends are where the result is subnormal and where it is
+// x: many arguments between, in both precisions.
+TEST_P(Unary, GeluIsWithinTheBoundAndTheSameEverywhereUpToItsEnds) {
+  for (const DType dtype : {DType::F32, DType::F64}) {
+    const double start = dtype == DType::F32 ? -11.5 : -22;
+    const Host x = rounded(uniform({100000}, start, 8, 4), dtype);
+    const Tensor y = gelu(contiguous_on(x, dtype, device()));
+    expect_same_bits("gelu", y, gelu(contiguous_on(x, dtype, Device::cpu())));
+    // A subnormal result is judged by the smallest normal one.
+    const double smallest = dtype == DType::F32 ? 0x1p-126 : 0x1p-1022;
+    expect_close("gelu", y, dtype, mapped(x, gelu_of), {2.5, smallest}, join(dtype));
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  constexpr auto kEnd = std::numeric_limits<float>::infinity();
+  const Tensor none = Tensor::from<float>({-11, -1e30f, -kEnd, -0.0f}, {4}, device());
+  for (const float zero : gelu(none).to_vector<float>()) {
+    EXPECT_EQ(zero, 0);
+    EXPECT_TRUE(std::signbit(zero));
+  }
+  const Tensor same = Tensor::from<float>({7.25f, 8, 1e30f, kEnd, 0}, {5}, device());
+  EXPECT_EQ(gelu(same).to_vector<float>(), same.to_vector<float>());
+  EXPECT_TRUE(std::isnan(gelu(contiguous_on({{1}, {kNaN}}, DType::F32, device())).item<float>()));
+}
+
 TEST_P(Unary, IntegersHaveWhatMakesSenseForThem) {
   for (const DType dtype : kInts) {
     const Host x = uniform_for(dtype, {5, 67}, -100, 100, 2);

@@ -111,6 +111,16 @@ TEST_P(Failures, DetachingFailsCleanly) {
   EXPECT_EQ(a.to_vector(), b.to_vector());
 }
 
+TEST_P(Failures, WithoutMemoryForThemThereAreNoArrivalCounters) {
+  if (device().is_cpu()) GTEST_SKIP() << "has none";
+  const Stream stream = device().new_stream();
+  FaultyDriver driver(GetParam().kind);
+  driver.fail_from(1, 1000);
+  EXPECT_EQ(stream.arrivals(), nullptr);
+  driver.fail_from(0);
+  EXPECT_NE(stream.arrivals(), nullptr);
+}
+
 // ---- faults that only the simulated GPU can make
 
 class SimFailures : public test::OnEveryDevice {

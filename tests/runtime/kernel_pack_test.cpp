@@ -211,7 +211,7 @@ TEST(KernelPack, SaysWhatIsWrongAndWhere) {
   bytes[8] = std::byte{9};
   EXPECT_EQ(refusal(ErrorKind::BadFile, [&] { KernelPack(bytes, "mine.tlpack"); }),
             "kernel pack: mine.tlpack, byte 8: the pack is of version 9, this program reads "
-            "version 1");
+            "version 2");
   EXPECT_EQ(refusal(ErrorKind::BadFile, [&] { KernelPack(bytes_of("no"), "x"); }),
             "kernel pack: x, byte 2: the pack ends inside its header of 48 bytes");
   EXPECT_EQ(

@@ -77,6 +77,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 constexpr std::string_view kSetSource =
     "#include \"gpu.h\"\n"
     "GPU_KERNEL void set_seven(int* out, int count) {\n"
+    "  await_earlier();\n"
     "  if (static_cast<int>(global_thread()) < count) out[global_thread()] = 7;\n"
     "}\n";
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "runtime/block_record.h"
@@ -110,6 +112,34 @@ TEST_P(Streams, MemoryOfADyingStreamGoesOnToTheDefaultOne) {
   const DriverCalls calls = device().driver_calls();
   EXPECT_EQ(before.live_blocks, 0U);
   EXPECT_EQ(calls.allocations, calls.frees) << "a segment of the dead stream was not found";
+}
+
+TEST_P(Streams, EachHasZerosToCountArrivalsInAndFreesThem) {
+  device().synchronize();
+  const DriverCalls before = device().driver_calls();
+  {
+    const Stream one = device().new_stream(), other = device().new_stream();
+    if (device().is_cpu()) {
+      EXPECT_EQ(one.arrivals(), nullptr);
+      EXPECT_EQ(one.scratch(), nullptr);
+      return;
+    }
+    std::uint32_t* const zeros = one.arrivals();
+    ASSERT_NE(zeros, nullptr);
+    EXPECT_EQ(Stream(one).arrivals(), zeros);
+    EXPECT_NE(other.arrivals(), zeros);
+    EXPECT_EQ(one.scratch(), reinterpret_cast<std::byte*>(zeros + Stream::kArrivals));
+    const RawMemory view =
+        RawMemory::borrowed(device(), std::make_shared<int>(),
+                            std::as_bytes(std::span(zeros, std::size_t{Stream::kArrivals})));
+    Stream(one).synchronize();
+    std::vector<std::uint32_t> found(Stream::kArrivals, 1);
+    view.download(0, found.data(), view.bytes());
+    EXPECT_EQ(found, std::vector<std::uint32_t>(Stream::kArrivals, 0));
+  }
+  const DriverCalls after = device().driver_calls();
+  EXPECT_EQ(after.allocations - before.allocations, 2U);
+  EXPECT_EQ(after.frees - before.frees, 2U);
 }
 
 TEST_P(Streams, AStreamOfAnotherDeviceIsRefused) {

@@ -12,6 +12,10 @@ SIMGPU_EXPORT int simgpu_fail(const char* what, long nth) {
 
 SIMGPU_EXPORT void simgpu_lose_device(int device) { Simulator::get().lose_device(device); }
 
+SIMGPU_EXPORT void simgpu_compiled_for(int architecture) {
+  Simulator::get().compiled_for(architecture);
+}
+
 SIMGPU_EXPORT void simgpu_reset() { Simulator::get().reset(); }
 
 SIMGPU_EXPORT void simgpu_counters(SimCounters* out) { *out = Simulator::get().counters(); }

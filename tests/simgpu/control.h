@@ -24,6 +24,7 @@ struct SimCounters {
   std::uint64_t host_allocs, host_frees;
   std::uint64_t htod, dtoh, dtod, peer, fills;
   std::uint64_t launches;
+  std::uint64_t early_launches;  // of those, allowed to begin before what is ahead has ended
   std::uint64_t module_loads, module_unloads, functions;
   std::uint64_t context_switches;  // cuCtxSetCurrent or hipSetDevice
   std::uint64_t
@@ -48,6 +49,7 @@ class Control {
     if (library == nullptr) throw std::runtime_error(std::string("simgpu: ") + dlerror());
     find(library, "simgpu_fail", fail_);
     find(library, "simgpu_lose_device", lose_device_);
+    find(library, "simgpu_compiled_for", compiled_for_);
     find(library, "simgpu_reset", reset_);
     find(library, "simgpu_counters", counters_);
     find(library, "simgpu_check", check_);
@@ -63,6 +65,9 @@ class Control {
   }
   // Every later call on the device answers 719, and nothing queued on it runs any more.
   void lose_device(int device) const { lose_device_(device); }
+  // Functions that are found from now on say that they were compiled for this virtual architecture
+  // (75, 90); 0: the device's own, as at first.
+  void compiled_for(int architecture) const { compiled_for_(architecture); }
   // Forgets planned failures, brings lost devices back (their queued work is dropped), zeroes the
   // call counters. Memory, streams, events and modules stay as they are.
   void reset() const { reset_(); }
@@ -85,6 +90,7 @@ class Control {
 
   int (*fail_)(const char* what, long nth) = nullptr;
   void (*lose_device_)(int device) = nullptr;
+  void (*compiled_for_)(int architecture) = nullptr;
   void (*reset_)() = nullptr;
   void (*counters_)(SimCounters* out) = nullptr;
   int (*check_)() = nullptr;

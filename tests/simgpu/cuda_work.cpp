@@ -173,3 +173,29 @@ SIMGPU_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsi
                             .extra = extra});
   });
 }
+
+#if !defined(SIMGPU_CUDA11)
+SIMGPU_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,
+                                        void** parameters, void** extra) {
+  constexpr int kProgrammaticStreamSerialization = 6;
+  return in_context([&](int d) {
+    if (config == nullptr) return sim().bad_call(Status::InvalidValue);
+    bool early = false;
+    for (unsigned i = 0; i < config->attribute_count; ++i) {
+      const CUlaunchAttribute& attribute = config->attributes[i];
+      if (attribute.id != kProgrammaticStreamSerialization) {
+        return sim().bad_call(Status::InvalidValue);
+      }
+      early = attribute.value.allowed != 0;
+    }
+    return sim().launch(d, {.function = handle(function),
+                            .grid = {config->grid_x, config->grid_y, config->grid_z},
+                            .block = {config->block_x, config->block_y, config->block_z},
+                            .shared_bytes = config->shared_bytes,
+                            .stream = handle(config->stream),
+                            .parameters = parameters,
+                            .extra = extra,
+                            .early = early});
+  });
+}
+#endif

@@ -22,12 +22,17 @@ constexpr gpu_host::Api make_api(unsigned warp) {
       .warp_width = warp,
       .self = [] { return self; },
       .barrier = [] { active->barrier(); },
+      .barrier_of = [](unsigned threads) { active->barrier_of(threads); },
+      .pause = [] { active->pause(); },
       .shuffle = [](unsigned long long value,
                     unsigned source) { return active->shuffle(value, source); },
       .ballot = [](bool predicate) { return active->ballot(predicate); },
       .dynamic_shared = [] { return active->dynamic_shared(); },
   };
 }
+
+// So many pauses between two barriers: nobody will do what is waited for.
+constexpr unsigned kManyPauses = 2'000'000;
 
 constexpr gpu_host::Api kApi32 = make_api(32);
 constexpr gpu_host::Api kApi64 = make_api(64);
@@ -94,9 +99,10 @@ void Grid::prepare(const Launch& launch) {
 void Grid::run_block(Dim3 block) {
   const auto count = static_cast<unsigned>(threads_.size());
   live_ = count;
-  at_barrier_ = 0;
+  at_barrier_ = at_barrier_of_ = 0;
   started_ = 0;
-  released_head_ = released_tail_ = nullptr;
+  released_ = paused_ = {};
+  pauses_ = 0;
   for (Thread& thread : threads_) {
     thread.where.block[0] = block.x;
     thread.where.block[1] = block.y;
@@ -116,7 +122,7 @@ void Grid::fiber_body(void* grid) {
   auto& self_grid = *static_cast<Grid*>(grid);
   const auto count = [&] { return static_cast<unsigned>(self_grid.threads_.size()); };
   for (;;) {
-    while (self_grid.released_head_ == nullptr && self_grid.started_ < count()) {
+    while (self_grid.released_.first == nullptr && self_grid.started_ < count()) {
       const unsigned i = self_grid.started_++;
       self_grid.run_thread(self_grid.threads_[self_grid.launch_->reverse ? count() - 1 - i : i]);
     }
@@ -141,9 +147,8 @@ void Grid::run_thread(Thread& thread) {
 
 void Grid::leave(Fiber& from) {
   Fiber* to = home_.get();
-  if (Thread* thread = released_head_; thread != nullptr) {
-    released_head_ = thread->next;
-    to = thread->fiber;
+  if (Thread* released = released_.take(); released != nullptr) {
+    to = released->fiber;
   } else if (started_ < threads_.size()) {
     if (idle_.empty()) {
       fibers_.push_back(std::make_unique<Fiber>(&Grid::fiber_body, this));
@@ -151,6 +156,11 @@ void Grid::leave(Fiber& from) {
     }
     to = idle_.back();
     idle_.pop_back();
+  } else if (pauses_ < kManyPauses) {
+    if (Thread* paused = paused_.take(); paused != nullptr) {
+      to = paused->fiber;
+      ++pauses_;
+    }
   }
   on_ = to;
   Fiber::switch_to(from, *to);
@@ -158,8 +168,6 @@ void Grid::leave(Fiber& from) {
 
 void Grid::wait(Wait what) {
   Thread& thread = *running_;
-  Fiber& fiber = *on_;
-  thread.fiber = &fiber;
   thread.wait = what;
   switch (what) {
     case kBarrier:
@@ -172,27 +180,36 @@ void Grid::wait(Wait what) {
       meet_in_warp(warp, thread.where.warp, what);
     }
   }
-  if (thread.wait == kNothing) return;  // it was the last to arrive
-  leave(fiber);
+  if (thread.wait != kNothing) suspend(thread);  // otherwise it was the last to arrive
+}
+
+void Grid::suspend(Thread& thread) {
+  thread.fiber = on_;
+  leave(*on_);
   running_ = &thread;
   self = &thread.where;
 }
 
+void Grid::Queue::put(Thread& thread) {
+  thread.next = nullptr;
+  (first == nullptr ? first : last->next) = &thread;
+  last = &thread;
+}
+
+Grid::Thread* Grid::Queue::take() {
+  Thread* thread = first;
+  if (thread != nullptr) first = thread->next;
+  return thread;
+}
+
 void Grid::release(Thread& thread) {
   thread.wait = kNothing;
-  if (&thread == running_) return;  // goes on by itself
-  thread.next = nullptr;
-  if (released_head_ == nullptr) {
-    released_head_ = &thread;
-  } else {
-    released_tail_->next = &thread;
-  }
-  released_tail_ = &thread;
+  if (&thread != running_) released_.put(thread);  // that one goes on by itself
 }
 
 void Grid::meet_in_block() {
   if (at_barrier_ < live_) return;
-  at_barrier_ = 0;
+  at_barrier_ = pauses_ = 0;
   for (Thread& thread : threads_) {
     if (thread.wait == kBarrier) release(thread);
   }
@@ -228,6 +245,28 @@ void Grid::meet_in_warp(Warp& warp, unsigned index, Wait what) {
 
 void Grid::barrier() { wait(kBarrier); }
 
+void Grid::barrier_of(unsigned threads) {
+  if (++at_barrier_of_ == threads) {
+    at_barrier_of_ = pauses_ = 0;
+    for (Thread& thread : threads_) {
+      if (thread.wait == kBarrierOf) release(thread);
+    }
+    return;
+  }
+  Thread& thread = *running_;
+  thread.wait = kBarrierOf;
+  suspend(thread);
+}
+
+// Those who wait for what others do come last, so that all others do it.
+void Grid::pause() {
+  Thread& thread = *running_;
+  thread.wait = kPause;
+  paused_.put(thread);
+  suspend(thread);
+  thread.wait = kNothing;
+}
+
 unsigned long long Grid::shuffle(unsigned long long value, unsigned source) {
   Thread& thread = *running_;
   thread.value = value;
@@ -246,11 +285,13 @@ unsigned long long Grid::ballot(bool predicate) {
 void Grid::report_stuck(Dim3 block) const {
   unsigned waiting[kWaits] = {};
   for (const Thread& thread : threads_) ++waiting[thread.wait];
-  std::fprintf(stderr,
-               "simgpu: kernel %s is stuck in block (%u, %u, %u): of %zu threads %u wait at a "
-               "barrier, %u in a shuffle, %u in a ballot, %u have returned\n",
-               launch_->name.c_str(), block.x, block.y, block.z, threads_.size(), waiting[kBarrier],
-               waiting[kShuffle], waiting[kBallot], waiting[kNothing]);
+  std::fprintf(
+      stderr,
+      "simgpu: kernel %s is stuck in block (%u, %u, %u): of %zu threads %u wait at a "
+      "barrier, %u in a shuffle, %u in a ballot, %u for another thread, %u have returned\n",
+      launch_->name.c_str(), block.x, block.y, block.z, threads_.size(),
+      waiting[kBarrier] + waiting[kBarrierOf], waiting[kShuffle], waiting[kBallot], waiting[kPause],
+      waiting[kNothing]);
 }
 
 }  // namespace simgpu

@@ -2,10 +2,10 @@
 //
 // A fiber takes threads of the block one by one and runs them to their end, so a kernel whose
 // threads never wait needs a single stack and costs little more than a function call per thread.
-// Only when a thread waits (barrier, shuffle, ballot) does it keep the fiber it is on, and another
-// fiber carries on with the rest. Threads that have been released go before threads that have not
-// started: a warp runs as far as it can before the next one begins, which keeps few stacks alive
-// and makes a missing barrier visible as poison.
+// Only when a thread waits (barrier, shuffle, ballot, pause) does it keep the fiber it is on, and
+// another fiber carries on with the rest. Threads that have been released go before threads that
+// have not started: a warp runs as far as it can before the next one begins, which keeps few stacks
+// alive and makes a missing barrier visible as poison. Threads that pause come last.
 //
 // When nothing can run and threads are left, they wait for something that will never come: the
 // launch fails.
@@ -55,12 +55,14 @@ class Grid {
 
   // What the kernel asks for, on behalf of the thread that runs now.
   void barrier();
+  void barrier_of(unsigned threads);
+  void pause();
   unsigned long long shuffle(unsigned long long value, unsigned source);
   unsigned long long ballot(bool predicate);
   void* dynamic_shared() { return shared_bytes_ == 0 ? nullptr : shared_.data(); }
 
  private:
-  enum Wait : unsigned { kNothing, kBarrier, kShuffle, kBallot, kWaits };
+  enum Wait : unsigned { kNothing, kBarrier, kBarrierOf, kShuffle, kBallot, kPause, kWaits };
 
   struct Thread {
     gpu_host::Thread where;
@@ -68,7 +70,14 @@ class Grid {
     unsigned source = 0;           // shuffle: the lane to read
     unsigned long long value = 0;  // deposited, then the answer
     Fiber* fiber = nullptr;        // while it waits
-    Thread* next = nullptr;        // in the queue of released threads
+    Thread* next = nullptr;        // in a queue
+  };
+
+  struct Queue {
+    Thread* first = nullptr;
+    Thread* last = nullptr;
+    void put(Thread& thread);
+    Thread* take();  // null: there is none
   };
 
   struct Warp {
@@ -82,6 +91,7 @@ class Grid {
   static void fiber_body(void* grid);
 
   void wait(Wait what);
+  void suspend(Thread& thread);
   void leave(Fiber& from);  // switches to whatever can run
   void meet_in_warp(Warp& warp, unsigned index, Wait what);
   void meet_in_block();
@@ -93,11 +103,11 @@ class Grid {
   std::vector<Warp> warps_;
   unsigned warp_width_ = 32;
   unsigned live_ = 0;
-  unsigned at_barrier_ = 0;
+  unsigned at_barrier_ = 0, at_barrier_of_ = 0;
+  unsigned pauses_ = 0;  // since the last barrier
   unsigned started_ = 0;
   Thread* running_ = nullptr;
-  Thread* released_head_ = nullptr;
-  Thread* released_tail_ = nullptr;
+  Queue released_, paused_;
 
   std::size_t shared_bytes_ = 0;
   std::vector<Launch::Chunk> shared_;

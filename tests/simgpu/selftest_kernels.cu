@@ -135,6 +135,32 @@ void mixed_wait(std::uint32_t* out) {
   out[global_index()] = 1;
 }
 
+// The first `workers` threads take ten numbers from the thread after them, which hands over one at
+// a time. Shared memory: the number, how many were given, how many were taken.
+void hand_over(std::uint32_t* out, unsigned workers) {
+  auto* shared = static_cast<volatile unsigned*>(api->dynamic_shared());
+  const unsigned thread = self().thread[0];
+  if (thread == 0) shared[1] = shared[2] = 0;
+  api->barrier();
+  unsigned sum = 0;
+  for (unsigned i = 0; i < 10 && thread < workers; ++i) {
+    while (shared[1] == i) api->pause();
+    sum += shared[0];
+    api->barrier_of(workers);
+    if (thread == 0) shared[2] = i + 1;
+  }
+  for (unsigned i = 0; i < 10 && thread == workers; ++i) {
+    while (shared[2] != i) api->pause();
+    shared[0] = i * i;
+    shared[1] = i + 1;
+  }
+  if (thread < workers) out[thread] = sum;
+}
+
+void wait_for_nobody(std::uint32_t* out) {
+  while (out[0] != 1) api->pause();
+}
+
 // Deep enough to need the stack, with a wait at the bottom.
 unsigned descend(unsigned depth) {
   volatile unsigned char room[256];
@@ -180,6 +206,8 @@ SELFTEST_ENTRY(shuffle_values)
 SELFTEST_ENTRY(ballot_lanes)
 SELFTEST_ENTRY(staggered_exit)
 SELFTEST_ENTRY(mixed_wait)
+SELFTEST_ENTRY(hand_over)
+SELFTEST_ENTRY(wait_for_nobody)
 SELFTEST_ENTRY(deep_stack)
 SELFTEST_ENTRY(write_at)
 SELFTEST_ENTRY(write_outside)

@@ -287,6 +287,23 @@ TEST_P(Kernels, DeadlockIsALaunchFailure) {
   EXPECT_EQ(download<std::uint32_t>(data, 64), std::vector<std::uint32_t>(64, 1));
 }
 
+TEST_P(Kernels, SomeThreadsMeetWhileOthersServeThem) {
+  const unsigned workers = 2 * warp_width();
+  void* out = device_memory(workers * 4);
+  EXPECT_EQ(launch("hand_over", 2, workers + warp_width(), 16, nullptr, out, workers), kOk);
+  EXPECT_EQ(download<std::uint32_t>(out, workers), std::vector<std::uint32_t>(workers, 285));
+}
+
+TEST_P(Kernels, WaitingForNobodyIsALaunchFailure) {
+  void* out = upload(std::vector<std::uint32_t>{0});
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(launch("wait_for_nobody", 1, 2, 0, nullptr, out), kOk);
+  EXPECT_EQ(driver().stream_sync(nullptr), kLaunchFailed);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("2 for another thread"), std::string::npos) << said;
+  control().reset();
+}
+
 TEST_P(Kernels, StacksAreDeepEnough) {
   void* out = device_memory(64 * 4);
   EXPECT_EQ(launch("deep_stack", 1, 64, 0, nullptr, out, 100u), kOk);
@@ -302,6 +319,37 @@ TEST_P(Kernels, AtomicsAddUpAcrossStreams) {
   for (void* stream : streams) EXPECT_EQ(driver().stream_sync(stream), kOk);
   EXPECT_EQ(download<std::uint32_t>(counter, 1)[0], 3000u);
   EXPECT_EQ(control().counters().launches, 3u);
+}
+
+TEST_P(Launches, EarlyOnesAreForCodeThatCanWait) {
+  if (!driver().cuda) GTEST_SKIP() << "CUDA's alone";
+  struct Attribute {
+    int id, pad, value, rest[15];
+  } attribute{6, 0, 1, {}};
+  struct {
+    unsigned grid[3], block[3], shared;
+    void* stream;
+    Attribute* attributes;
+    unsigned count;
+  } config{{10, 1, 1}, {100, 1, 1}, 0, new_stream(), &attribute, 1};
+  const auto launch_ex =
+      driver().find<int (*)(const void*, void*, void**, void**)>("cuLaunchKernelEx");
+  void* counter = upload(std::vector<std::uint32_t>{0});
+  void* parameters[] = {&counter};
+  EXPECT_EQ(launch_ex(&config, function("count_up"), parameters, nullptr), kOk);
+  attribute.value = 0;
+  EXPECT_EQ(launch_ex(&config, function("count_up"), parameters, nullptr), kOk);
+  EXPECT_EQ(driver().stream_sync(config.stream), kOk);
+  EXPECT_EQ(download<std::uint32_t>(counter, 1)[0], 2000u);
+  EXPECT_EQ(control().counters().launches, 2u);
+  EXPECT_EQ(control().counters().early_launches, 1u);
+
+  attribute.id = 4;  // another attribute
+  EXPECT_EQ(launch_ex(&config, function("count_up"), parameters, nullptr), kInvalidValue);
+  attribute = {6, 0, 1, {}};
+  control().compiled_for(75);
+  EXPECT_EQ(launch_ex(&config, function("bump_variable"), parameters, nullptr), kInvalidValue);
+  expected_bad_calls = 2;
 }
 
 TEST_P(Kernels, StreamsReduceAtTheSameTime) {

@@ -109,8 +109,14 @@ void Simulator::lose_device(int device) {
   if (has_device(device)) devices_[device]->error = Status::LaunchFailed;
 }
 
+void Simulator::compiled_for(int architecture) {
+  const Lock lock(mutex_);
+  compiled_for_ = architecture;
+}
+
 void Simulator::reset() {
   Lock lock(mutex_);
+  compiled_for_ = 0;
   for (long& countdown : countdown_) countdown = 0;
   for (const auto& device : devices_) {
     if (device->error == Status::Ok) continue;

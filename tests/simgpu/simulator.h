@@ -59,6 +59,7 @@ struct LaunchCall {
   Handle stream = 0;
   void** parameters = nullptr;
   void** extra = nullptr;
+  bool early = false;  // may begin before what is ahead of it in the stream has ended
 };
 
 class Simulator {
@@ -119,6 +120,7 @@ class Simulator {
   // control.cpp
   bool plan_failure(const char* what, long nth);
   void lose_device(int device);
+  void compiled_for(int architecture);
   void reset();
   SimCounters counters();
   int check();
@@ -145,6 +147,7 @@ class Simulator {
     const gpu_host::Entry* entry;
     std::string name;
     unsigned max_dynamic_shared;
+    int compiled_for;  // the virtual architecture, as CUDA counts
   };
 
   Simulator();
@@ -170,6 +173,7 @@ class Simulator {
   std::unordered_map<Handle, LoadedModule> modules_;
   std::unordered_map<Handle, Function> functions_;
   SimCounters counters_{};
+  int compiled_for_ = 0;  // what new functions say; 0: the device's own
   long countdown_[static_cast<unsigned>(Fault::kCount)] = {};
 
   Handle new_handle() { return next_handle_ += 16; }

@@ -12,6 +12,7 @@ constexpr Dim3 kMaxBlock{1024, 1024, 64};
 // Numbers shared by CUfunction_attribute and hipFunction_attribute.
 constexpr int kAttributeMaxThreads = 0;
 constexpr int kAttributeRegisters = 4;
+constexpr int kAttributePtxVersion = 5;
 constexpr int kAttributeMaxDynamicShared = 8;
 constexpr int kAttributes = 10;
 
@@ -63,7 +64,14 @@ Status Simulator::get_function(int device, Handle module, const char* name, Hand
   Handle& function = loaded.functions[name];
   if (function == 0) {
     function = new_handle();
-    functions_[function] = {device, loaded.code, entry, name, kFlavour.default_dynamic_shared};
+    // Of sm_932 and sm_964.
+    const int own = settings_.warp == 64 ? 964 : 932;
+    functions_[function] = {device,
+                            loaded.code,
+                            entry,
+                            name,
+                            kFlavour.default_dynamic_shared,
+                            compiled_for_ != 0 ? compiled_for_ : own};
   }
   *out = function;
   ++counters_.functions;
@@ -102,6 +110,9 @@ Status Simulator::function_attribute(Handle function, int attribute, int* value)
       break;
     case kAttributeRegisters:
       *value = 32;
+      break;
+    case kAttributePtxVersion:
+      *value = found->second.compiled_for;
       break;
     case kAttributeMaxDynamicShared:
       *value = static_cast<int>(found->second.max_dynamic_shared);
@@ -192,6 +203,8 @@ Status Simulator::launch(int device, const LaunchCall& call) {
   if (const Status status = check_shape(call, function); status != Status::Ok) {
     return misuse(status);
   }
+  // A real driver takes it, and the kernel reads what is not there yet.
+  if (call.early && function.compiled_for < 90) return misuse(Status::InvalidValue);
   auto launch = std::make_shared<Launch>();
   launch->module = function.code;
   launch->entry = function.entry;
@@ -209,6 +222,7 @@ Status Simulator::launch(int device, const LaunchCall& call) {
   item.do_work([launch] { return Grid::of_this_thread().run(*launch); });
   scheduler_.submit(queue, std::move(item));
   ++counters_.launches;
+  if (call.early) ++counters_.early_launches;
   return Status::Ok;
 }
 

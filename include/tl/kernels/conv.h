@@ -5,7 +5,8 @@
 
 namespace tl {
 
-// Families by float dtype, then max_pool by number dtype, then nearest by element size.
+// Families by float dtype, then max_pool by number dtype, then nearest by element size,
+// then pixels of elements of two bytes.
 enum class ConvFamily : std::uint8_t {
   Tiled,
   TransposedTiled,
@@ -43,5 +44,6 @@ constexpr KernelId nearest_kernel(std::size_t element_size) {
                                                  : element_size == 4 ? 2
                                                                      : 3);
 }
+constexpr KernelId pixels_kernel() { return conv_module_kernel(ConvFamily::Nearest, 4); }
 
 }  // namespace tl

@@ -17,7 +17,7 @@ enum class ReduceOp : std::uint8_t {
   Power
 };
 inline constexpr unsigned kReduceOpCount = 9;
-enum class ReduceForm : std::uint8_t { Rows, Strided, Finish };
+enum class ReduceForm : std::uint8_t { Rows, Strided };
 enum class ScanOp : std::uint8_t { Sum, Prod };
 enum class ScanForm : std::uint8_t { Rows, Lines };
 
@@ -44,7 +44,7 @@ constexpr bool by_number(ReduceOp op) { return op == ReduceOp::Sum || op == Redu
 constexpr unsigned reduce_kinds(ReduceOp op) {
   return by_number(op) ? kSizeKinds + kFloatKinds : by_size(op) ? kSizeKinds : kFloatKinds;
 }
-constexpr unsigned reduce_forms(ReduceOp op) { return op == ReduceOp::Power ? 2 : 3; }
+constexpr unsigned reduce_forms(ReduceOp op) { return op == ReduceOp::Power ? 1 : 2; }
 constexpr unsigned reduce_start(ReduceOp op) {
   unsigned start = 0;
   for (unsigned o = 0; o < static_cast<unsigned>(op); ++o) {

@@ -31,15 +31,19 @@ struct ModuleSpec {
 // A kernel ready to be launched. It keeps its module loaded.
 class Function {
  public:
-  Function(std::shared_ptr<const LoadedModule> module, void* native, std::string_view name)
-      : module_(std::move(module)), native_(native), name_(name) {}
+  Function(std::shared_ptr<const LoadedModule> module, void* native, std::string_view name,
+           bool awaits_earlier)
+      : module_(std::move(module)), native_(native), name_(name), awaits_earlier_(awaits_earlier) {}
   void* native() const noexcept { return native_; }
   const std::string& name() const noexcept { return name_; }
+  // Its code waits for the launch before it, so that it may begin before that one has ended.
+  bool awaits_earlier() const noexcept { return awaits_earlier_; }
 
  private:
   std::shared_ptr<const LoadedModule> module_;
   void* native_;
   std::string name_;
+  bool awaits_earlier_;
 };
 
 // How a module came to the device, for `tl devices --modules` and tests.
@@ -68,7 +72,8 @@ class ModuleStore {
   // A function that may outlive the store (it holds its module).
   std::shared_ptr<const Function> shared_function(const ModuleSpec& module, std::uint32_t index);
 
-  // Compiles and loads source of the caller's own, once per text and device.
+  // Compiles and loads source of the caller's own, once per text and device. Nobody knows whether
+  // its kernels wait for what is before them, so they begin when that has ended.
   std::shared_ptr<const Function> compile(std::string_view source_name, std::string_view source,
                                           std::string_view kernel);
 

@@ -1,6 +1,7 @@
 // Streams, the order in which a device does its work, and events, points in that order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -37,6 +38,16 @@ class Stream {
   void wait(const Event&);   // later work here starts after the event has passed
   void wait(const Stream&);  // ... after all work so far on the other stream
   Event record(bool timing = false);
+
+  // kArrivals zeros on the device, made at the first call, in which the blocks of a launch on this
+  // stream count who has come. The launch leaves zeros, so the next one on the stream finds
+  // them; launches on other streams have counters of their own. Null where there is no memory left
+  // for them, and on the CPU.
+  static constexpr int kArrivals = 4096;
+  std::uint32_t* arrivals() const;
+  // kScratch bytes beside them, for what blocks of one launch tell each other; null as they are.
+  static constexpr std::size_t kScratch = 48 << 10;
+  std::byte* scratch() const;
 
   friend bool operator==(const Stream& a, const Stream& b) noexcept { return a.state_ == b.state_; }
 

@@ -12,7 +12,7 @@ inline constexpr std::array<std::string_view, 6> kConvFloatFamilies = {
 
 inline constexpr auto kConvNames = [] {
   std::array<KernelName,
-             kConvFloatFamilies.size() * kConvFloats + kConvNumbers + kElementSizes.size()>
+             kConvFloatFamilies.size() * kConvFloats + kConvNumbers + kElementSizes.size() + 1>
       names;
   std::size_t at = 0;
   for (const std::string_view family : kConvFloatFamilies) {
@@ -24,6 +24,7 @@ inline constexpr auto kConvNames = [] {
     if (dtype != DType::Bool) names[at++] = kernel_name("max_pool", name(dtype));
   }
   for (const std::string_view size : kElementSizes) names[at++] = kernel_name("nearest", size);
+  names[at++] = kernel_name("pixels", "2");
   return names;
 }();
 inline constexpr auto kConvViews = views(kConvNames);
@@ -32,5 +33,6 @@ static_assert(kConvViews[conv_float_kernel(ConvFamily::Bilinear, DType::F64).ind
               "bilinear_f64");
 static_assert(kConvViews[max_pool_kernel(DType::F64).index] == "max_pool_f64");
 static_assert(kConvViews[nearest_kernel(8).index] == "nearest_8");
+static_assert(kConvViews[pixels_kernel().index] == "pixels_2");
 
 }  // namespace tl::kernels

@@ -8,7 +8,7 @@ namespace tl::kernels {
 
 inline constexpr std::array<std::string_view, kReduceOpCount> kReduceOps = {
     "sum", "prod", "extreme", "place", "count", "var", "logsumexp", "norm", "power"};
-inline constexpr std::array<std::string_view, 3> kReduceForms = {"rows", "strided", "finish"};
+inline constexpr std::array<std::string_view, 2> kReduceForms = {"rows", "strided"};
 inline constexpr std::array<std::string_view, kSizeKinds + kFloatKinds> kNumberKinds = {
     "1", "2", "4", "8", "f8e4m3", "f16", "bf16", "f32", "f64"};
 
@@ -17,7 +17,7 @@ inline constexpr auto kReduceNames = [] {
   std::size_t at = 0;
   for (unsigned o = 0; o < kReduceOpCount; ++o) {
     const auto op = static_cast<ReduceOp>(o);
-    for (unsigned form = 3 - reduce_forms(op); form < 3; ++form) {
+    for (unsigned form = 2 - reduce_forms(op); form < 2; ++form) {
       for (unsigned kind = 0; kind < reduce_kinds(op); ++kind) {
         const bool floats_only = !by_number(op) && !by_size(op);
         names[at++] = kernel_name(kReduceOps[o], kReduceForms[form],
@@ -33,8 +33,8 @@ inline constexpr auto kReduceNames = [] {
 }();
 inline constexpr auto kReduceViews = views(kReduceNames);
 
-static_assert(kReduceViews[reduce_kernel(ReduceOp::Power, ReduceForm::Finish, DType::F64).index] ==
-              "power_finish_f64");
+static_assert(kReduceViews[reduce_kernel(ReduceOp::Power, ReduceForm::Strided, DType::F64).index] ==
+              "power_strided_f64");
 static_assert(kReduceViews[reduce_kernel(ReduceOp::Sum, ReduceForm::Strided, DType::I16).index] ==
               "sum_strided_2");
 static_assert(kReduceViews[scan_kernel(ScanOp::Prod, ScanForm::Lines, DType::I32).index] ==

@@ -44,8 +44,12 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 // Shared memory for a warp's pieces holds at least so many of them.
 constexpr std::int64_t kLeastSlots = 3;
 
-// Room for a piece of `bytes`, which may begin anywhere in 16 bytes and so take part of 16 more.
-std::int64_t slot_for(std::int64_t bytes) { return divide_up(bytes + 15, 16) * 16; }
+// Room for a piece of `bytes`, which may begin anywhere in 16 bytes and so take part of 16 more;
+// and for as many as a slot has.
+std::int64_t room_for(std::int64_t bytes) { return divide_up(bytes + 15, 16) * 16; }
+std::int64_t slot_of(std::int64_t piece) {
+  return kernels::kDecodeLabel + kernels::kDecodePieces * piece;
+}
 
 // The matrices of a product.
 std::span<kernels::DecodeRows> parts_of(DecodeLinear& linear) {
@@ -53,6 +57,11 @@ std::span<kernels::DecodeRows> parts_of(DecodeLinear& linear) {
 }
 std::span<const kernels::DecodeRows> parts_of(const DecodeLinear& linear) {
   return std::span(linear.part).first(static_cast<std::size_t>(linear.parts));
+}
+
+// What kernels multiply by to divide small numbers by n.
+unsigned inverse(std::int64_t n) {
+  return n == 0 ? 0U : static_cast<unsigned>(divide_up(1 << 20, n));
 }
 
 // Lanes that are enough for eight elements each, as a logarithm.
@@ -91,6 +100,7 @@ DecodeProgram::DecodeProgram(const arch::DecoderModel& model, const KvShape& sha
       blocks_(static_cast<std::uint32_t>(std::max(1, device_.properties().multiprocessors))),
       order_(can_launch_together(device_) ? DecodeOrder::Meetings : DecodeOrder::Launches),
       ring_bytes_(ring_of(device_)),
+      threads_(ring_bytes_ != 0 ? kernels::kDecodeServed : kernels::kDecodeThreads),
       tables_(model.config.ropes.size()) {}
 
 std::unique_ptr<DecodeProgram> DecodeProgram::make(const arch::DecoderModel& model,
@@ -104,6 +114,7 @@ std::unique_ptr<DecodeProgram> DecodeProgram::make(const arch::DecoderModel& mod
   std::unique_ptr<DecodeProgram> program(new DecodeProgram(model, shape));
   if (program->ring_bytes_ == 0 && brings_memory(program->device_)) return nullptr;
   if (!program->add_phases()) return nullptr;
+  program->chain();
   if (program->ring_bytes_ != 0) program->share_ring();
   return program;
 }
@@ -138,7 +149,7 @@ bool DecodeProgram::add_linear(DecodeLinear linear, std::initializer_list<Destin
                                    .format = format};
   }
   // Vectors are kept in one form, and must fit.
-  const std::int64_t needed = halves ? 2 * linear.k : linear.k / 2 * 3;
+  const std::int64_t needed = halves ? linear.k / 2 * 5 : linear.k / 2 * 3;
   if ((halves && bytes) || needed > kernels::kDecodeRoom || linear.k % unit != 0) return false;
   linear.halves = halves ? 1 : 0;
   linear.units = static_cast<int>(linear.k / unit);
@@ -153,33 +164,35 @@ bool DecodeProgram::add_linear(DecodeLinear linear, std::initializer_list<Destin
 
 // In how many pieces rows are taken: what leaves the least to do to the busiest warp.
 bool DecodeProgram::cut(DecodeLinear& linear) {
-  const std::int64_t width = device_.warp_width(), warps = kernels::kDecodeThreads / width;
+  const std::int64_t width = device_.warp_width(), warps = threads_ / width;
+  const bool served = ring_bytes_ != 0;
   std::int64_t own = 0;
   for (const kernels::DecodeRows& part : parts_of(linear)) {
     own += divide_up(part.rows, blocks_);
   }
-  std::int64_t least = -1, slot = 0;
+  std::int64_t least = -1, piece = 0;
   for (int bits = 0; bits <= 5; ++bits) {
     const std::int64_t units = divide_up(linear.units, 1 << bits);
     const std::int64_t groups = units * linear.unit_groups;
     const std::int64_t steps = divide_up(linear.halves != 0 ? 4 * groups : groups, width);
     const int lanes = static_cast<int>(width);
-    if (steps >
-        (linear.halves != 0 ? kernels::decode_eights(lanes) : kernels::decode_groups(lanes)))
+    if (steps > (linear.halves != 0 ? kernels::decode_eights(lanes)
+                                    : kernels::decode_groups(lanes, served)))
       continue;
     std::int64_t largest = 0;
     for (const kernels::DecodeRows& part : parts_of(linear)) {
-      largest = std::max(largest, slot_for(units * part.unit_bytes));
+      largest = std::max(largest, room_for(units * part.unit_bytes));
     }
-    if (ring_bytes_ != 0 && kLeastSlots * largest * warps > ring_bytes_) continue;
+    if (ring_bytes_ != 0 && kLeastSlots * slot_of(largest) * warps > ring_bytes_) continue;
     // What is done once for a piece takes about as long as a step.
-    const std::int64_t work = (steps + 1) * divide_up(own << bits, warps);
+    const std::int64_t work =
+        (steps + 1) * divide_up(divide_up(own << bits, warps), kernels::kDecodePieces);
     if (least >= 0 && work >= least) continue;
     least = work;
     linear.share_bits = bits;
-    slot = largest;
+    piece = largest;
   }
-  slot_bytes_ = std::max(slot_bytes_, slot);
+  piece_bytes_ = std::max(piece_bytes_, piece);
   return least >= 0;
 }
 
@@ -218,11 +231,22 @@ void DecodeProgram::add(DecodePhase phase) {
   phases_.push_back(phase);
 }
 
+// Each phase is told which linear one comes next.
+void DecodeProgram::chain() {
+  auto next = static_cast<int>(phases_.size());
+  for (auto i = next; i-- > 0;) {
+    DecodePhase& phase = phases_[static_cast<std::size_t>(i)];
+    phase.next_linear = next;
+    if (phase.kind == DecodeKind::Linear) next = i;
+  }
+  first_linear_ = next;
+}
+
 // Room for pieces under way, as many for each warp.
 void DecodeProgram::share_ring() {
-  const std::int64_t warps = kernels::kDecodeThreads / device_.warp_width();
+  const std::int64_t warps = threads_ / device_.warp_width();
   slots_ = static_cast<int>(
-      std::min<std::int64_t>(kernels::kDecodeSlots, ring_bytes_ / (warps * slot_bytes_)));
+      std::min<std::int64_t>(kernels::kDecodeSlots, ring_bytes_ / (warps * slot_of(piece_bytes_))));
 }
 
 void DecodeProgram::add_attention(std::int64_t layer) {
@@ -241,13 +265,7 @@ void DecodeProgram::add_attention(std::int64_t layer) {
   a.value_head_bytes = static_cast<Index>(layout.value_head_bytes);
   a.window = config.attention[static_cast<std::size_t>(layer)].window;
   a.kv_type = static_cast<int>(shape_.type);
-  a.kv_heads = static_cast<int>(config.kv_heads);
-  const auto inverse = [](std::int64_t n) {
-    return n == 0 ? 0U : static_cast<unsigned>(divide_up(1 << 20, n));
-  };
   a.group = static_cast<int>(config.heads / config.kv_heads);
-  a.members = static_cast<int>(kernels::kDecodeThreads / device_.warp_width() / a.group);
-  a.by_group = inverse(a.group);
   a.by_half = inverse(config.rope_size / 2);
   a.by_value = inverse(config.value_size);
   a.key_size = static_cast<int>(config.key_size);
@@ -271,12 +289,12 @@ bool DecodeProgram::add_phases() {
     window_ = layer.window;
   }
   const std::int64_t group = config.heads / config.kv_heads;
-  const std::int64_t warps = kernels::kDecodeThreads / device_.warp_width();
+  const std::int64_t warps = threads_ / device_.warp_width();
   const std::int64_t attention_floats =
-      (group + 1) * config.key_size + warps * (config.value_size + 2) + 1;
+      (group + 2) * config.key_size + config.value_size + warps * (config.value_size + 2);
   const int embedding_format = format_of_rows(model_.embedding);
   const auto fits = [](std::int64_t size) { return size <= kernels::kDecodeHead && size % 8 == 0; };
-  if (group > warps || !fits(config.key_size) || !fits(config.value_size) ||
+  if (!fits(config.key_size) || !fits(config.value_size) ||
       attention_floats * 4 > kernels::kDecodeRoom || embedding_format == kNoFormat ||
       config.width % 32 != 0 || config.width > kernels::kDecodeWidth) {
     return false;
@@ -292,7 +310,7 @@ bool DecodeProgram::add_phases() {
     const std::int64_t all =
         4 * config.width + queries + keys + values + seen + config.hidden + partial + 64 * 10;
     room_ = Tensor::uninitialized({all}, DType::F32, device_);
-    counters_ = Tensor::zeros({1 + config.kv_heads}, DType::U32, device_);
+    counters_ = Tensor::zeros({1 + config.heads}, DType::U32, device_);
   }
   float* x = room(config.width);
   float* other_x = room(config.width);
@@ -393,22 +411,49 @@ void DecodeProgram::refresh(std::int64_t positions, model::RopeTables& ropes) {
                                 device_);
 }
 
-// Parts of the keys that keep all blocks busy. To add up what parts found takes as long as a few
-// keys more to a warp do, so a few keys are one part.
+// Who looks at which keys: the way that is estimated to take the least time. A block goes through
+// its keys in rounds of a tile for each warp. Fewer heads to a block make fewer rounds, but then
+// several blocks read the same keys; and to add up what the blocks of a head found takes time too.
 kernels::DecodeSight DecodeProgram::sight(std::int64_t position, std::int64_t window) const {
+  // Nanoseconds, as seen on an H200: of a round; of adding up, to begin with and for each time that
+  // all threads load so many parts; and the bytes that all blocks together read in one.
+  constexpr std::int64_t kRound = 1300, kAddUp = 1500, kLoads = 800, kLoaded = 16, kBytes = 4000;
   const DecoderConfig& config = model_.config;
+  const KvLayout layout(shape_);
   const std::int64_t end = position + 1;
   const std::int64_t begin = window != 0 && end > window ? end - window : 0;
   const std::int64_t group = config.heads / config.kv_heads, width = device_.warp_width();
-  // A key to each lane of the warps that share a head.
-  const std::int64_t grain = kernels::kDecodeThreads / width / group * width;
-  const std::int64_t grains = divide_up(end - begin, grain);
-  const std::int64_t for_all = std::max<std::int64_t>(1, blocks_ / config.kv_heads);
-  const std::int64_t room = (kernels::kDecodeSums - kernels::kDecodeTotals) / group;
-  constexpr std::int64_t kFew = 3;
-  const std::int64_t most = grains <= kFew ? 1 : std::min({grains, for_all, room});
-  const std::int64_t each = divide_up(grains, most);
-  return {begin, static_cast<int>(each * grain), static_cast<int>(divide_up(grains, each))};
+  const std::int64_t warps = threads_ / width, blocks = blocks_;
+  const auto key_bytes = static_cast<std::int64_t>(layout.key_head_bytes + layout.value_head_bytes);
+  const std::int64_t bytes = (end - begin) * config.kv_heads * key_bytes / KvCache::kBlockPositions;
+  kernels::DecodeSight best{};
+  std::int64_t least = -1;
+  for (std::int64_t heads = 1; heads <= std::min(group, warps); ++heads) {
+    if (group % heads != 0) continue;
+    const std::int64_t teams = config.heads / heads, members = warps / heads;
+    const std::int64_t grain = members * width;  // keys of a round
+    const std::int64_t rounds = divide_up(end - begin, grain);
+    const std::int64_t room = (kernels::kDecodeSums - kernels::kDecodeTotals) / heads;
+    const std::int64_t most = std::min({rounds, std::max<std::int64_t>(1, blocks / teams), room});
+    const std::int64_t loads = divide_up(heads * config.value_size, threads_);
+    for (const std::int64_t parts : {std::int64_t{1}, most}) {
+      const std::int64_t each = divide_up(rounds, parts), splits = divide_up(rounds, each);
+      const std::int64_t time =
+          divide_up(teams * splits, blocks) * each * kRound +
+          (splits > 1 ? kAddUp + loads * divide_up(splits, kLoaded) * kLoads : 0) +
+          bytes * (group / heads) / kBytes;
+      if (least >= 0 && time > least) continue;
+      least = time;
+      best = {.begin = begin,
+              .each = static_cast<int>(each * grain),
+              .splits = static_cast<int>(splits),
+              .heads = static_cast<int>(heads),
+              .teams = static_cast<int>(teams),
+              .members = static_cast<int>(members),
+              .by_heads = inverse(heads)};
+    }
+  }
+  return best;
 }
 
 Tensor DecodeProgram::step(const Tensor& token, KvCache& cache, model::RopeTables& ropes) {
@@ -431,10 +476,13 @@ Tensor DecodeProgram::step(const Tensor& token, KvCache& cache, model::RopeTable
                            .fault_tag = fault_tag("forward"),
                            .first = 0,
                            .last = count,
+                           .first_linear = first_linear_,
                            .slots = slots_,
-                           .slot_bytes = static_cast<int>(slot_bytes_)};
-  LaunchShape shape{
-      .grid = {blocks_}, .block = {kernels::kDecodeThreads}, .shared_bytes = ring_bytes_};
+                           .piece_bytes = static_cast<int>(piece_bytes_)};
+  // With a warp that only brings memory, where that is done.
+  const auto threads =
+      static_cast<unsigned>(threads_ + (ring_bytes_ != 0 ? device_.warp_width() : 0));
+  LaunchShape shape{.grid = {blocks_}, .block = {threads}, .shared_bytes = ring_bytes_};
   if (order_ == DecodeOrder::Meetings) {
     shape.together = true;
     run(device_, decode_kernel(), shape, step);
@@ -444,6 +492,7 @@ Tensor DecodeProgram::step(const Tensor& token, KvCache& cache, model::RopeTable
   for (int i = 0; i < count; ++i) {
     step.first = i;
     step.last = i + 1;
+    step.first_linear = phases_[static_cast<std::size_t>(i)].kind == DecodeKind::Linear ? i : i + 1;
     run(device_, decode_kernel(), shape, step);
   }
   return logits;

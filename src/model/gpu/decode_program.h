@@ -43,6 +43,7 @@ class DecodeProgram {
   bool add_linear(kernels::DecodeLinear linear, std::initializer_list<Destination> weights);
   bool cut(kernels::DecodeLinear& linear);
   void add_turns(const kernels::DecodeLinear& linear);
+  void chain();
   void share_ring();
   void add(kernels::DecodePhase phase);
   void add_attention(std::int64_t layer);
@@ -56,10 +57,12 @@ class DecodeProgram {
   std::uint32_t blocks_;
   const DecodeOrder order_;
   std::uint32_t ring_bytes_ = 0;  // shared memory for weights on their way; 0: none
-  std::int64_t slot_bytes_ = 0;   // of it for one piece
-  int slots_ = 0;                 // pieces under way to a warp
+  std::int64_t threads_;          // of a block that work
+  std::int64_t piece_bytes_ = 0;  // of the ring for one piece
+  int slots_ = 0;                 // of a warp
   std::uint32_t meetings_ = 0;    // of a step
   std::vector<kernels::DecodePhase> phases_;
+  int first_linear_ = 0;                 // of them
   std::int64_t window_ = 0;              // of the layers that have one
   std::vector<std::size_t> attentions_;  // places of the layers' attention in phases_
   Tensor room_;                          // vectors between phases

@@ -89,6 +89,82 @@ bool fits_library(const Convolution& c) {
   return small(in) && small(out) && small(weights) && in > 0 && weights > 0;
 }
 
+// False when the library refuses, fails, or has not the memory it wants.
+bool run_plan(Plans& plans, const Convolution& c, const std::byte* x, const std::byte* kernel,
+              Tensor& out) {
+  const Device device = out.device();
+  const Stream& stream = device.stream();
+  const CurrentContext current(device.context());
+  const auto plan = plans.find(c);
+  if (plan == nullptr) return false;
+  RawMemory workspace;
+  try {
+    workspace = RawMemory(device, plan->workspace_bytes());
+  } catch (const OutOfMemory&) {
+    return false;  // our own kernels need none
+  }
+  std::byte* const scratch =
+      plan->workspace_bytes() > 0 ? workspace.overwrite_data(stream) : nullptr;
+  if (plan->run(stream.native(), x, kernel, out.write(stream), scratch)) return true;
+  plans.refuse(c);
+  return false;
+}
+
+// Images of three channels, which no tensor core can load as they are: a library converts them, and
+// its engines for four channels with the channels last are twice as fast as those for three. So
+// they are given to it like that, where there is enough to do (docs/measurements/0002).
+bool is_of_pixels(const Convolution& c) {
+  constexpr std::int64_t kLeastProducts = 1 << 30;
+  if (c.transposed || c.groups != 1 || size_of(c.dtype) != 2 || c.in_channels != 3 ||
+      c.axes[0] != ConvolutionAxis{}) {
+    return false;
+  }
+  std::int64_t products = c.batch * c.in_channels * c.out_channels;
+  for (const ConvolutionAxis& axis : c.axes) products *= axis.out;  // fits: the output does
+  return products >= kLeastProducts / (c.axes[1].kernel * c.axes[2].kernel);
+}
+
+Convolution with_pixels(Convolution c) {
+  c.channels_last = true;
+  c.in_channels = kernels::kPixel;
+  return c;
+}
+
+// (images, channels, positions...), contiguous, to (images, positions..., kPixel)
+RawMemory to_pixels(const Tensor& x) {
+  const Device device = x.device();
+  std::int64_t positions = 1;
+  for (int d = 2; d < x.rank(); ++d) positions *= x.shape()[d];
+  kernels::PixelArgs a{};
+  a.count = x.shape()[0] * positions;
+  a.narrow = a.count <= ops::kMostPlaces ? 1 : 0;
+  a.channels = static_cast<int>(x.shape()[1]);
+  a.by_image = kernels::make_divider(positions);
+  RawMemory result(device,
+                   static_cast<std::uint64_t>(a.count) * kernels::kPixel * size_of(x.dtype()));
+  run(device, pixels_kernel(), elementwise_shape(a.count, 1), x.read(device.stream()),
+      result.overwrite_data(device.stream()), a);
+  return result;
+}
+
+bool convolve_pixels(Plans& plans, const Convolution& c, const Tensor& x, const Tensor& kernel,
+                     Tensor& out) {
+  const Convolution pixels = with_pixels(c);
+  if (!fits_library(pixels)) return false;
+  {
+    const CurrentContext current(out.device().context());
+    if (plans.find(pixels) == nullptr) return false;
+  }
+  try {
+    const RawMemory wide_x = to_pixels(x);
+    const RawMemory wide_kernel = to_pixels(kernel);
+    const Stream& stream = out.device().stream();
+    return run_plan(plans, pixels, wide_x.data(stream), wide_kernel.data(stream), out);
+  } catch (const OutOfMemory&) {
+    return false;
+  }
+}
+
 bool convolve_by_library(const Convolution& c, const Tensor& x, const Tensor& kernel,
                          const std::optional<Tensor>& bias, Tensor& out) {
   const Device device = out.device();
@@ -99,22 +175,9 @@ bool convolve_by_library(const Convolution& c, const Tensor& x, const Tensor& ke
   const Tensor plain_kernel = plain(kernel, stream);
   {
     const std::lock_guard lock(plans->mutex);
-    const CurrentContext current(device.context());
-    const auto plan = plans->find(c);
-    if (plan == nullptr) return false;
-    RawMemory workspace;
-    try {
-      workspace = RawMemory(device, plan->workspace_bytes());
-    } catch (const OutOfMemory&) {
-      return false;  // our own kernels need none
-    }
-    std::byte* const scratch =
-        plan->workspace_bytes() > 0 ? workspace.overwrite_data(stream) : nullptr;
-    if (!plan->run(stream.native(), plain_x.read(stream), plain_kernel.read(stream),
-                   out.write(stream), scratch)) {
-      plans->refuse(c);
-      return false;
-    }
+    const bool done = (is_of_pixels(c) && convolve_pixels(*plans, c, plain_x, plain_kernel, out)) ||
+                      run_plan(*plans, c, plain_x.read(stream), plain_kernel.read(stream), out);
+    if (!done) return false;
   }
   if (bias) {
     Shape per_channel = Shape::repeated(out.rank(), 1);

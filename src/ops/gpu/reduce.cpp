@@ -102,8 +102,15 @@ constexpr std::int64_t kMostTiles = 1 << 20;
 void reduce(const ops::ReducePlan& plan, const Tensor& x, Tensor& out) {
   const Device device = out.device();
   const std::int64_t processors = std::max(device.properties().multiprocessors, 1);
-  const Choice choice = choose(plan, size_of(x.dtype()), processors);
+  Choice choice = choose(plan, size_of(x.dtype()), processors);
   ReduceArgs args = {};
+  if (choice.splits > 1 && choice.tiles <= Stream::kArrivals) {
+    args.arrived = device.stream().arrivals();
+  }
+  if (args.arrived == nullptr) {
+    choice.splits = 1;
+    choice.per_split = plan.reduced.count;
+  }
   args.kept = plan.kept;
   args.reduced = plan.reduced;
   args.per_split = choice.per_split;
@@ -116,23 +123,21 @@ void reduce(const ops::ReducePlan& plan, const Tensor& x, Tensor& out) {
   const std::byte* in = x.read(device.stream());
   std::byte* result = out.write(device.stream());
   const auto tiles = static_cast<std::uint64_t>(std::min(choice.tiles, kMostTiles));
-  const KernelId kernel = reduce_kernel(plan.op, choice.form, x.dtype());
-  if (choice.splits == 1) {
-    run(device, kernel, {.grid = {tiles}, .block = {kThreads}}, in, result,
-        static_cast<std::byte*>(nullptr), args);
-    return;
+  RawMemory partial;
+  std::byte* kept = nullptr;
+  if (choice.splits > 1) {
+    const std::uint64_t bytes = static_cast<std::uint64_t>(choice.splits * plan.kept.count) *
+                                kept_bytes(plan.op, x.dtype());
+    if (bytes <= Stream::kScratch) {
+      kept = device.stream().scratch();
+    } else {
+      partial = RawMemory(device, bytes);
+      kept = partial.overwrite_data(device.stream());
+    }
   }
-  RawMemory partial(device, static_cast<std::uint64_t>(choice.splits * plan.kept.count) *
-                                kept_bytes(plan.op, x.dtype()));
-  std::byte* kept = partial.overwrite_data(device.stream());
-  run(device, kernel,
+  run(device, reduce_kernel(plan.op, choice.form, x.dtype()),
       {.grid = {tiles, static_cast<std::uint64_t>(choice.splits)}, .block = {kThreads}}, in, result,
       kept, args);
-  args.width = power_of_two_up_to(plan.kept.count, 32);
-  const std::int64_t finish = divide_up(plan.kept.count, args.width);
-  run(device, reduce_kernel(plan.op, ReduceForm::Finish, x.dtype()),
-      {.grid = {static_cast<std::uint64_t>(std::min(finish, kMostTiles))}, .block = {kThreads}},
-      static_cast<const std::byte*>(kept), result, args);
 }
 
 }  // namespace tl::gpu

@@ -16,6 +16,24 @@ namespace tl::driver {
 
 namespace {
 
+// A launch's attribute and shape as cuLaunchKernelEx takes them (CUlaunchAttribute,
+// CUlaunchConfig).
+struct LaunchAttribute {
+  int id;
+  int pad;
+  int value;
+  std::array<int, 15> rest;  // the value is a union of 64 bytes
+};
+struct LaunchConfig {
+  Dim3 grid;
+  Dim3 block;
+  unsigned shared_bytes = 0;
+  Handle stream = nullptr;
+  const LaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
+
 // The functions of which the neutral form differs, as the driver declares them.
 struct Raw {
   Status (*init)(unsigned flags);
@@ -40,6 +58,8 @@ struct Raw {
   Status (*launch_together)(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                             unsigned by, unsigned bz, unsigned shared, Handle stream,
                             void** arguments);
+  Status (*launch_ex)(const LaunchConfig* config, Handle function, void** arguments, void** extra);
+  Status (*get_function_attribute)(int* value, int attribute, Handle function);
   Status (*function_attribute)(Handle function, int attribute, int value);
   Status (*peer_copy)(void* to, Handle to_context, const void* from, Handle from_context,
                       std::size_t bytes, Handle stream);
@@ -143,6 +163,20 @@ Status launch(Handle function, Dim3 grid, Dim3 block, unsigned shared_bytes, Han
   return raw.launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes,
                     stream, arguments, nullptr);
 }
+Status launch_early(Handle function, Dim3 grid, Dim3 block, unsigned shared_bytes, Handle stream,
+                    void** arguments) {
+  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+  static constexpr LaunchAttribute kEarly{.id = 6, .pad = 0, .value = 1, .rest = {}};
+  const LaunchConfig config{grid, block, shared_bytes, stream, &kEarly, 1};
+  return raw.launch_ex(&config, function, arguments, nullptr);
+}
+// By the virtual architecture the code was compiled for: PTX of compute_75 stays without the
+// instruction when the driver makes code for sm_90 of it. What is for 9.0 runs nowhere older.
+bool awaits_earlier(Handle function) {
+  constexpr int kPtxVersion = 5;
+  int version = 0;
+  return raw.get_function_attribute(&version, kPtxVersion, function) == kSuccess && version >= 90;
+}
 Status allow_shared(Handle function, unsigned bytes) {
   constexpr int kMaxDynamicShared = 8;
   return raw.function_attribute(function, kMaxDynamicShared, static_cast<int>(bytes));
@@ -195,6 +229,8 @@ Found<Table> open_cuda() {
       .need(raw.module_load, "cuModuleLoadDataEx")
       .need(raw.launch, "cuLaunchKernel")
       .want(raw.launch_together, "cuLaunchCooperativeKernel")
+      .want(raw.launch_ex, "cuLaunchKernelEx")
+      .want(raw.get_function_attribute, "cuFuncGetAttribute")
       .want(raw.function_attribute, "cuFuncSetAttribute")
       .want(raw.peer_copy, "cuMemcpyPeerAsync")
       .want(raw.error_name, "cuGetErrorName")
@@ -244,6 +280,10 @@ Found<Table> open_cuda() {
   table.load_module = load_module;
   table.launch = launch;
   if (raw.launch_together != nullptr) table.launch_together = launch_together;
+  if (raw.launch_ex != nullptr && raw.get_function_attribute != nullptr) {
+    table.launch_early = launch_early;
+    table.awaits_earlier = awaits_earlier;
+  }
   if (raw.function_attribute != nullptr) table.allow_shared = allow_shared;
   table.copy_peer = raw.peer_copy;
   table.error_text = error_text;

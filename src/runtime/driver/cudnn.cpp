@@ -119,9 +119,16 @@ int data_type(DType dtype) {
   }
 }
 
-Owned tensor(std::int64_t id, int type, const std::vector<std::int64_t>& shape) {
+// The channels are dimension 1 of the shape, wherever they lie in memory.
+Owned tensor(std::int64_t id, int type, const std::vector<std::int64_t>& shape,
+             bool channels_last = false) {
   std::vector<std::int64_t> strides(shape.size(), 1);
-  for (std::size_t d = shape.size() - 1; d > 0; --d) strides[d - 1] = strides[d] * shape[d];
+  std::int64_t step = channels_last ? shape[1] : 1;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    if (channels_last && d == 1) continue;
+    strides[d] = step;
+    step *= shape[d];
+  }
   Owned result(kTensor);
   result.set(901, kTypeDataType, type)
       .set(902, kTypeInt64, shape)
@@ -232,8 +239,8 @@ class Session final : public DnnSession {
     const int cross_correlation = 1;
     const auto spatial = static_cast<std::int64_t>(padding.size());
     std::vector<Owned> parts;
-    parts.push_back(tensor('x', type, x));
-    parts.push_back(tensor('w', type, w));
+    parts.push_back(tensor('x', type, x, c.channels_last));
+    parts.push_back(tensor('w', type, w, c.channels_last));
     parts.push_back(tensor('y', type, y));
     parts.emplace_back(kConvolution);
     parts.back()

@@ -38,7 +38,7 @@ std::size_t ConvolutionHash::operator()(const Convolution& c) const noexcept {
   const auto mix = [&](std::int64_t value) {
     hash = hash * 0x9e3779b97f4a7c15u + std::hash<std::int64_t>{}(value) + (hash >> 29);
   };
-  mix(c.transposed ? 1 : 0);
+  mix((c.transposed ? 1 : 0) + (c.channels_last ? 2 : 0));
   mix(static_cast<std::int64_t>(c.dtype));
   mix(c.batch);
   mix(c.groups);

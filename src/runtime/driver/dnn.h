@@ -16,8 +16,9 @@
 
 namespace tl::driver {
 
-// A convolution of contiguous tensors. There are always three spatial axes; those that a
-// convolution of fewer does not have come first, with sizes of 1.
+// A convolution of contiguous tensors, (batch, channels, axes) and (out, in, axes), or with the
+// channels of x and of the kernel last where channels_last says so; y is never so. There are always
+// three spatial axes; those that a convolution of fewer does not have come first, with sizes of 1.
 struct ConvolutionAxis {
   std::int64_t in = 1;
   std::int64_t out = 1;
@@ -32,6 +33,7 @@ struct ConvolutionAxis {
 
 struct Convolution {
   bool transposed = false;
+  bool channels_last = false;
   DType dtype = DType::F32;
   std::int64_t batch = 0;
   std::int64_t groups = 1;

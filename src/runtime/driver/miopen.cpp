@@ -194,7 +194,7 @@ class Session final : public DnnSession {
 
   std::unique_ptr<ConvolutionPlan> plan(const Convolution& c) override {
     const int type = data_type(c.dtype);
-    if (type < 0) return nullptr;
+    if (type < 0 || c.channels_last) return nullptr;
     auto plan = std::make_unique<Plan>(handle_);
     if (!plan->make(c, type)) return nullptr;
     return plan;

@@ -95,6 +95,12 @@ struct Table {
   // A launch whose blocks are all resident at once, so that they may wait for each other.
   Status (*launch_together)(Handle function, Dim3 grid, Dim3 block, unsigned shared_bytes,
                             Handle stream, void** arguments) = nullptr;
+  // A launch that may begin before the one ahead of it in the stream has ended, and costs the host
+  // less; and whether the kernels of this library wait for that one themselves (await_earlier() in
+  // gpu.h) in the code that `function` is: only they may be launched so. Both are there or neither.
+  Status (*launch_early)(Handle function, Dim3 grid, Dim3 block, unsigned shared_bytes,
+                         Handle stream, void** arguments) = nullptr;
+  bool (*awaits_earlier)(Handle function) = nullptr;
   // Lets a function be launched with more dynamic shared memory than usual.
   Status (*allow_shared)(Handle function, unsigned bytes) = nullptr;
   Status (*copy_peer)(void* to, Handle to_context, const void* from, Handle from_context,
