@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ops/cpu/conv.h"
+#include "tl/base/text.h"
 #include "tl/base/thread_pool.h"
 #include "tl/ops/copy.h"
 
@@ -38,8 +39,23 @@ class SameThreads {
   int before_;
 };
 
+// oneDNN 2 dies of an illegal instruction where it uses AMX (seen with 2.6.3 on a Xeon, permission
+// asked for or not), so there it may go no further than AVX-512 with bf16. What the user chose
+// stands.
+void keep_off_tiles() {
+  constexpr int kFirstThatMay = 3;
+  const bool chosen =
+      !environment("ONEDNN_MAX_CPU_ISA").empty() || !environment("DNNL_MAX_CPU_ISA").empty();
+  if (dnnl::version()->major >= kFirstThatMay || chosen) return;
+  // Refused when someone else in this process has used oneDNN before, who then chose for us.
+  static_cast<void>(dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16));
+}
+
 const dnnl::engine& cpu_engine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  static const dnnl::engine engine = [] {
+    keep_off_tiles();
+    return dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
   return engine;
 }
 
