@@ -43,7 +43,7 @@ if(TL_SANITIZE)
   endif()
   add_link_options(-fsanitize=${TL_SANITIZE})
   # Loops that are otherwise compiled for several instruction sets are compiled for this machine's (src/ops/cpu/targets.h).
-  add_compile_definitions(TL_ONE_INSTRUCTION_SET)
+  add_compile_definitions(HWY_COMPILE_ONLY_STATIC)
 endif()
 
 # Loops that the compiler turns into vector code. Nothing in them looks at errno or floating-point flags; a product and a

@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # looked at once (src/ops/cpu/targets.h). The analyser looks into what the source of a group includes, and follows a tenth
 # of the paths it would by default: in functions made of many templates the rest is most of the time (reduce.cpp: 280 s,
 # so 31 s).
-EXTRA = ["-Wno-unknown-warning-option", "-DTL_ONE_INSTRUCTION_SET",
+EXTRA = ["-Wno-unknown-warning-option", "-DHWY_COMPILE_ONLY_STATIC",
          "-Xclang", "-analyzer-opt-analyze-headers",
          "-Xclang", "-analyzer-config", "-Xclang", "max-nodes=20000"]
 

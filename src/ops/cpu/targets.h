@@ -3,12 +3,9 @@
 // hwy/foreach_target.h in each file that is compiled several times.
 #pragma once
 
-// Sanitizers and clang-tidy look at one of them, the one that the compiler's flags name: the code
-// is the same, and compiling it is most of their time.
-#ifdef TL_ONE_INSTRUCTION_SET
-#define HWY_COMPILE_ONLY_STATIC
-#endif
-
+// Sanitizers and clang-tidy look at one of them, the one that the compiler's flags name
+// (HWY_COMPILE_ONLY_STATIC in cmake/strict.cmake): the code is the same, and compiling it is most
+// of their time.
 #include <hwy/detect_targets.h>
 
 #undef HWY_DISABLED_TARGETS
