@@ -11,6 +11,7 @@
 #include "model/gpu/cached_attention.h"
 #include "model/gpu/decode_program.h"
 #include "model/rope_tables.h"
+#include "ops/gated.h"
 #include "tl/base/error.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
@@ -132,10 +133,11 @@ Tensor DecoderState::attend(std::int64_t index, const Batch& batch, const Tensor
 }
 
 Tensor DecoderState::feed_forward(const arch::DecoderLayer& layer, const Tensor& x) const {
-  const Tensor gate = apply(layer.gate, x);
-  const Tensor up = apply(layer.up, x);
-  const Tensor active = model.config.activation == GatedActivation::Silu ? silu(gate) : gelu(gate);
-  return apply(layer.down, mul(active, up));
+  const UnaryOp activation =
+      model.config.activation == GatedActivation::Silu ? UnaryOp::Silu : UnaryOp::Gelu;
+  Tensor gate = apply(layer.gate, x);
+  gate = ops::gated(activation, std::move(gate), apply(layer.up, x));
+  return apply(layer.down, gate);
 }
 
 Tensor DecoderState::run(const Batch& batch, const Tensor& tokens, bool to_logits) const {
@@ -148,15 +150,16 @@ Tensor DecoderState::run(const Batch& batch, const Tensor& tokens, bool to_logit
   };
   for (std::int64_t i = 0; i < config.layers; ++i) {
     const arch::DecoderLayer& layer = model.layers[static_cast<std::size_t>(i)];
-    const Tensor attended = attend(i, batch, rms_norm(x, layer.attention_norm, eps));
-    x = add(x, normed(attended, layer.attention_output_norm));
+    // No name for what is in between, which would keep it while the largest tensors are made.
+    x = add(x, normed(attend(i, batch, rms_norm(x, layer.attention_norm, eps)),
+                      layer.attention_output_norm));
     // After the last attention only the rows that are asked for matter.
     if (i + 1 == config.layers && std::ssize(batch.logit_rows) < batch.count) {
       if (batch.logit_rows.empty()) return {};
       x = index_select(x, 0, Tensor::from(batch.logit_rows, device));
     }
-    const Tensor fed = feed_forward(layer, rms_norm(x, layer.feed_forward_norm, eps));
-    x = add(x, normed(fed, layer.feed_forward_output_norm));
+    x = add(x, normed(feed_forward(layer, rms_norm(x, layer.feed_forward_norm, eps)),
+                      layer.feed_forward_output_norm));
   }
   x = rms_norm(x, model.output_norm, eps);
   return to_logits ? softcapped(linear(x, model.output), config.output_softcap) : x;
