@@ -46,6 +46,7 @@ set(TL_APART
     src/model/pre_tokenizer.cpp
     src/model/quantize.cpp
     src/model/tokenizer_vocabulary.cpp
+    src/ops/cpu/gemm_amx.cpp
     src/ops/cpu/pool.cpp
     src/ops/cpu/sort.cpp
     src/ops/gpu/indexing.cpp

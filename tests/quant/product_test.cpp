@@ -7,6 +7,8 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -96,7 +98,8 @@ TEST(QProduct, EveryTypeIsNearTheProductOfWhatItHolds) {
 // The paths of this machine beside the portable one.
 std::vector<ProductPath> vector_paths() {
   std::vector<ProductPath> paths;
-  for (const ProductPath path : {ProductPath::Avx2, ProductPath::Avx512Vnni}) {
+  for (const ProductPath path :
+       {ProductPath::Avx2, ProductPath::Avx512Vnni, ProductPath::AmxInt8}) {
     if (cpu::has_product_path(path)) paths.push_back(path);
   }
   return paths;
@@ -157,10 +160,12 @@ TEST(QProduct, PathsGiveTheSameBits) {
         for (std::int64_t m = 1; m <= 17; ++m) {
           expect_the_same_bits(w, numbers(m * w.k, 10), m);
         }
+        expect_the_same_bits(w, numbers(33 * w.k, 10), 33);  // enough for a matrix unit
       }
     }
     const Weights many = weights(type, 157, 2 * block);
-    for (const std::int64_t m : {1, 3}) expect_the_same_bits(many, numbers(m * many.k, 11), m);
+    for (const std::int64_t m : {1, 3, 32, 49})
+      expect_the_same_bits(many, numbers(m * many.k, 11), m);
   }
 }
 
@@ -176,7 +181,7 @@ TEST(QProduct, PathsGiveTheSameBitsForAnyBlocks) {
         // Without the bits 0x4000 no half is infinite; many are denormal.
         each = static_cast<std::byte>(random() & (finite ? 0xbfu : 0xffu));
       }
-      for (const std::int64_t m : {1, 6}) {
+      for (const std::int64_t m : {1, 6, 32}) {
         auto x = numbers(m * w.k, 14);
         expect_the_same_bits(w, x, m);
         for (float& v : x) v *= 1e-38f;  // scales of x, and what they give, are denormal
@@ -208,7 +213,7 @@ TEST(QProduct, PathsGiveTheSameBitsForTheLargestCodes) {
         }
       }
       for (const int signs : {0, 1, 2, 3}) {
-        for (const std::int64_t m : {1, 5}) {
+        for (const std::int64_t m : {1, 5, 32}) {
           std::vector<float> x(static_cast<std::size_t>(m * w.k));
           for (std::size_t j = 0; j < x.size(); ++j) {
             const bool negative =
@@ -228,7 +233,7 @@ TEST(QProduct, PathsGiveTheSameBitsForTheLargestCodes) {
 TEST(QProduct, APathThatIsNotThereIsRefused) {
   const Weights w = weights(QType::Q4_0, 8, 32);
   const auto x = numbers(w.k, 15);
-  for (const ProductPath path : {ProductPath::Avx2, ProductPath::Avx512Vnni}) {
+  for (const ProductPath path : {ProductPath::Avx2, ProductPath::Avx512Vnni, ProductPath::Amx}) {
     if (cpu::has_product_path(path)) {
       EXPECT_NO_THROW(multiply(w, x, 1, path));
     } else {
@@ -256,17 +261,73 @@ TEST(QProduct, PathsHaveNames) {
   }
 }
 
+// Integers have no rounding: no path sees how many rows there are.
 TEST(QProduct, ARowOfABatchIsTheSameBitsAsTheRowAlone) {
-  for (const QType type : types()) {
-    const Weights w = weights(type, 40, 512);
-    const auto x = numbers(12 * w.k, 11);
-    const auto all = multiply(w, x, 12, cpu::best_product_path());
-    for (std::int64_t i = 0; i < 12; ++i) {
-      const std::vector<float> row(x.begin() + i * w.k, x.begin() + (i + 1) * w.k);
-      const auto alone = multiply(w, row, 1, cpu::best_product_path());
-      for (std::int64_t r = 0; r < w.n; ++r) {
-        ASSERT_EQ(alone[static_cast<std::size_t>(r)], all[static_cast<std::size_t>(i * w.n + r)])
-            << type << " row " << i;
+  std::vector<ProductPath> paths = vector_paths();
+  paths.push_back(ProductPath::Portable);
+  for (const ProductPath path : paths) {
+    for (const QType type : types()) {
+      const Weights w = weights(type, 40, 512);
+      constexpr std::int64_t kRows = 34;
+      const auto x = numbers(kRows * w.k, 11);
+      const auto all = multiply(w, x, kRows, path);
+      for (std::int64_t i = 0; i < kRows; ++i) {
+        const std::vector<float> row(x.begin() + i * w.k, x.begin() + (i + 1) * w.k);
+        const auto alone = multiply(w, row, 1, path);
+        for (std::int64_t r = 0; r < w.n; ++r) {
+          ASSERT_EQ(alone[static_cast<std::size_t>(r)], all[static_cast<std::size_t>(i * w.n + r)])
+              << type << " path " << static_cast<int>(path) << " row " << i;
+        }
+      }
+    }
+  }
+}
+
+// Tiles of bf16 are nearer to the truth than bytes: both sides are rounded to within 1/512, which
+// is 0.16 % of a usual term; six of that are allowed. Numbers of rows and columns that fill tiles,
+// panels and blocks, and that do not.
+TEST(QProduct, TilesAreNearTheTruthForEveryNumberOfRowsAndColumns) {
+  if (!cpu::has_product_path(ProductPath::Amx)) GTEST_SKIP() << "this machine has no such tiles";
+  for (const QType type : integer_types()) {
+    for (const std::int64_t n : {1, 31, 33, 580}) {
+      const std::int64_t k = n == 580 ? 256 : 1280;
+      const Weights w = weights(type, n, k);
+      for (const std::int64_t m : {96, 129, 530}) {
+        if (m == 530 && n > 33) continue;
+        const auto x = numbers(m * k, 16);
+        const auto y = multiply(w, x, m, ProductPath::Amx);
+        for (std::int64_t i = 0; i < m; ++i) {
+          for (std::int64_t r = 0; r < n; ++r) {
+            double want = 0, size = 0;
+            for (std::int64_t j = 0; j < k; ++j) {
+              const double term =
+                  static_cast<double>(w.values[static_cast<std::size_t>(r * k + j)]) *
+                  x[static_cast<std::size_t>(i * k + j)];
+              want += term;
+              size += term * term;
+            }
+            ASSERT_NEAR(y[static_cast<std::size_t>(i * n + r)], want,
+                        0.0141 * std::sqrt(size) + 1e-6)
+                << type << " n " << n << " m " << m << " at " << i << ", " << r;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(QProduct, TilesGiveARowTheSameBitsInEveryBatch) {
+  if (!cpu::has_product_path(ProductPath::Amx)) GTEST_SKIP() << "this machine has no such tiles";
+  for (const QType type : integer_types()) {
+    const Weights w = weights(type, 70, 768);
+    constexpr std::int64_t kRows = 140;
+    const auto x = numbers(kRows * w.k, 17);
+    const auto all = multiply(w, x, kRows, ProductPath::Amx);
+    for (const std::int64_t m : {96, 99, 128}) {
+      const std::vector<float> last(x.end() - m * w.k, x.end());
+      const auto some = multiply(w, last, m, ProductPath::Amx);
+      for (std::size_t at = 0; at < some.size(); ++at) {
+        ASSERT_EQ(some[at], all[all.size() - some.size() + at]) << type << " of " << m;
       }
     }
   }
@@ -348,13 +409,42 @@ TEST(QProduct, HalvesAreNotMadeFloatsAsAWhole) {
 
 TEST(QProduct, NumbersThatAreNotFiniteStayInTheirRow) {
   const Weights w = weights(QType::Q4_K, 24, 256);
-  auto x = numbers(3 * w.k, 12);
-  x[static_cast<std::size_t>(w.k) + 5] = std::numeric_limits<float>::infinity();
-  const auto y = multiply(w, x, 3, cpu::best_product_path());
-  for (std::size_t r = 0; r < 24; ++r) {
-    EXPECT_TRUE(std::isfinite(y[r]));
-    EXPECT_TRUE(std::isnan(y[24 + r]));
-    EXPECT_TRUE(std::isfinite(y[48 + r]));
+  for (const std::int64_t m : {3, 100}) {
+    auto x = numbers(m * w.k, 12);
+    x[static_cast<std::size_t>(w.k) + 5] = std::numeric_limits<float>::infinity();
+    const auto y = multiply(w, x, m, cpu::best_product_path());
+    for (std::size_t at = 0; at < y.size(); ++at) {
+      EXPECT_EQ(std::isfinite(y[at]), at / 24 != 1) << m << " rows, at " << at;
+      // Where x is rounded to bytes, the row's scale is no number.
+      if (m == 3 && at / 24 == 1) {
+        EXPECT_TRUE(std::isnan(y[at]));
+      }
+    }
+  }
+}
+
+// f16 and bf16 by tiles, whose terms are NaN where a number is not finite: what comes out is what
+// vectors give.
+TEST(QProduct, HalvesThatAreNotFiniteGiveWhatTheyShould) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const QType type : {QType::F16, QType::BF16}) {
+    for (const std::int64_t m : {1, 40}) {
+      Weights w = weights(type, 3, 64);
+      const std::uint16_t endless = type == QType::F16 ? 0x7c00 : 0x7f80;
+      std::memcpy(w.blocks.data() + 2 * w.k * 2 + 2 * 7, &endless, 2);  // number 7 of row 2
+      auto x = numbers(m * w.k, 18);
+      for (std::int64_t i = 0; i < m; ++i) x[static_cast<std::size_t>(i * w.k + 7)] = 2;
+      x[3] = -infinity;
+      const auto y = multiply(w, x, m, cpu::best_product_path());
+      for (int r = 0; r < 2; ++r) {
+        EXPECT_EQ(y[static_cast<std::size_t>(r)],
+                  w.values[static_cast<std::size_t>(r * w.k + 3)] > 0 ? -infinity : infinity);
+      }
+      for (std::int64_t i = 1; i < m; ++i) {
+        EXPECT_TRUE(std::isfinite(y[static_cast<std::size_t>(i * 3)]));
+        EXPECT_EQ(y[static_cast<std::size_t>(i * 3 + 2)], infinity) << i;
+      }
+    }
   }
 }
 

@@ -28,5 +28,9 @@ void gemm_float(const Gemm& g);
 void gemm_float(const Gemm& g, DType b);
 // bf16 by the CPU's own products of bf16 pairs (gemm_bf16.cpp); false where it has none.
 bool gemm_bf16(const Gemm& g);
+// bf16, f16, and f32 times either, by the CPU's matrix unit (gemm_amx.cpp); `b` is B's dtype. False
+// where it has none, A has too few rows to pay, or a product was not finite: what is in C then does
+// not count.
+bool gemm_amx(const Gemm& g, DType b);
 
 }  // namespace tl::cpu

@@ -2,11 +2,13 @@
 // the micro-kernel reads them, and tiles of C are shared out among the threads.
 //
 // A Kernel says how its tiles look and works on one at a time:
-//   InA, InB               element types as given,
-//   Packed, Sum, Out       as packed, as summed and as stored
+//   InA                    element type as given
+//   PackedA, PackedB       as packed
+//   Sum, Out               as summed and as stored
 //   kRows, kColumns        of a tile
 //   kDepth                 of k in one block; a panel of B of that depth fits the first cache
 //   kGroup                 elements along k that are packed side by side; k is padded with zeros
+//   b_at                   where element (p, j) of B is
 //   pack_a, pack_b         one panel: kRows (kColumns) lines by `depth`; lines that are not there
 //   are
 //                          zero
@@ -51,37 +53,73 @@ inline constexpr double kThreadWork = 2e6;
 
 constexpr std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
 
+// For kernels whose B is an array of elements.
+template <class InB>
+struct PlainB {
+  static const InB* b_at(const Gemm& g, std::int64_t p, std::int64_t j) {
+    return static_cast<const InB*>(g.b) + p * g.b_row + j * g.b_col;
+  }
+};
+
+// Shares out the tasks of a product, one at a time for each thread, not ranges of them: tasks are
+// long, and a thread that wakes late would leave the last range to wait for.
+class GemmThreads {
+ public:
+  explicit GemmThreads(const Gemm& g)
+      : threads_(static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) >
+                         kThreadWork
+                     ? ThreadPool::shared().threads()
+                     : 1) {}
+  int count() const { return threads_; }
+  template <class F>
+  void operator()(std::int64_t tasks, F&& f) const {
+    std::atomic<std::int64_t> next{0};
+    ThreadPool::shared().parallel_for(0, std::min<std::int64_t>(tasks, threads_), 1,
+                                      [&](std::int64_t, std::int64_t) {
+                                        for (std::int64_t i = next++; i < tasks; i = next++) f(i);
+                                      });
+  }
+
+ private:
+  int threads_;
+};
+
+// Sums of a tile, from row i and column j of C on, as elements of it. The bias may be null.
+template <class Kernel, class Sum, class Out>
+void finish_tile(const Gemm& g, Sum* tile, std::int64_t tile_row, std::int64_t i, std::int64_t j,
+                 std::int64_t rows, std::int64_t columns, const Out* bias, Out* c) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    Out* to = c + (i + r) * g.c_row + j * g.c_col;
+    Sum* from = tile + r * tile_row;
+    if (bias != nullptr) {
+      const Out* add = bias + (i + r) * g.bias_row + j * g.bias_col;
+      for (std::int64_t t = 0; t < columns; ++t) from[t] += static_cast<Sum>(add[t * g.bias_col]);
+    }
+    if (g.c_col == 1) {
+      Kernel::store(from, to, columns);
+    } else {
+      for (std::int64_t t = 0; t < columns; ++t) to[t * g.c_col] = convert<Out>(from[t]);
+    }
+  }
+}
+
 template <class Kernel>
 void gemm_blocks(const Gemm& g) {
   using InA = typename Kernel::InA;
-  using InB = typename Kernel::InB;
-  using Packed = typename Kernel::Packed;
+  using PackedA = typename Kernel::PackedA;
+  using PackedB = typename Kernel::PackedB;
   using Sum = typename Kernel::Sum;
   using Out = typename Kernel::Out;
   constexpr std::int64_t kRows = Kernel::kRows, kColumns = Kernel::kColumns;
   constexpr std::int64_t kDepth = Kernel::kDepth;
-  constexpr std::int64_t kBytes = sizeof(Packed);
   constexpr bool kDirect = std::is_same_v<Sum, Out>;  // C itself holds the sums
   constexpr std::int64_t kMostRows = round_up(1024, kRows);
   constexpr std::int64_t kMostColumns = round_up(2048, kColumns);
   constexpr std::int64_t kTaskRows = kRows * 4;
   constexpr std::int64_t kTaskColumns = round_up(256, kColumns);
 
-  ThreadPool& pool = ThreadPool::shared();
-  const bool threads =
-      static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) > kThreadWork;
-  // One task at a time for each thread, not ranges of them: tasks are long, and a thread that wakes
-  // late would leave the last range to wait for.
-  const auto share = [&](std::int64_t count, auto&& f) {
-    std::atomic<std::int64_t> next{0};
-    const std::int64_t takers = threads ? std::min<std::int64_t>(count, pool.threads()) : 1;
-    pool.parallel_for(0, takers, 1, [&](std::int64_t, std::int64_t) {
-      for (std::int64_t i = next++; i < count; i = next++) f(i);
-    });
-  };
-
+  const GemmThreads share(g);
   const auto* a = static_cast<const InA*>(g.a);
-  const auto* b = static_cast<const InB*>(g.b);
   const auto* bias = static_cast<const Out*>(g.bias);
   auto* c = static_cast<Out*>(g.c);
 
@@ -89,14 +127,16 @@ void gemm_blocks(const Gemm& g) {
   const std::int64_t rows = std::min(round_up(g.m, kRows), kMostRows);
   const std::int64_t columns = std::min(round_up(g.n, kColumns), kMostColumns);
   const std::int64_t deep = std::min(round_up(g.k, Kernel::kGroup), kDepth);
-  const auto size_a = static_cast<std::size_t>(round_up(rows * deep * kBytes, 64));
-  const auto size_b = static_cast<std::size_t>(round_up(columns * deep * kBytes, 64));
+  const auto size_a =
+      static_cast<std::size_t>(round_up(rows * deep * std::int64_t{sizeof(PackedA)}, 64));
+  const auto size_b =
+      static_cast<std::size_t>(round_up(columns * deep * std::int64_t{sizeof(PackedB)}, 64));
   const auto size_c = !kDirect && g.k > kDepth
                           ? static_cast<std::size_t>(rows * columns) * sizeof(Sum)
                           : std::size_t{0};
   auto* const room = static_cast<std::byte*>(scratch.take(size_a + size_b + size_c));
-  auto* const packed_a = reinterpret_cast<Packed*>(room);
-  auto* const packed_b = reinterpret_cast<Packed*>(room + size_a);
+  auto* const packed_a = reinterpret_cast<PackedA*>(room);
+  auto* const packed_b = reinterpret_cast<PackedB*>(room + size_a);
   auto* const sums = reinterpret_cast<Sum*>(room + size_a + size_b);
 
   for (std::int64_t j0 = 0; j0 < g.n; j0 += kMostColumns) {
@@ -116,8 +156,8 @@ void gemm_blocks(const Gemm& g) {
                            g.a_col, std::min(kRows, m - i), depth);
           } else {
             const std::int64_t j = (panel - panels_a) * kColumns;
-            Kernel::pack_b(packed_b + j * padded, b + (j0 + j) * g.b_col + p0 * g.b_row, g.b_col,
-                           g.b_row, std::min(kColumns, n - j), depth);
+            Kernel::pack_b(packed_b + j * padded, Kernel::b_at(g, p0, j0 + j), g.b_col, g.b_row,
+                           std::min(kColumns, n - j), depth);
           }
         });
         const std::int64_t down = (m + kTaskRows - 1) / kTaskRows;
@@ -130,8 +170,8 @@ void gemm_blocks(const Gemm& g) {
           alignas(64) Sum tile[kRows * kColumns];
           for (std::int64_t j = j_begin; j < j_end; j += kColumns) {
             for (std::int64_t i = i_begin; i < i_end; i += kRows) {
-              const Packed* from_a = packed_a + i * padded;
-              const Packed* from_b = packed_b + j * padded;
+              const PackedA* from_a = packed_a + i * padded;
+              const PackedB* from_b = packed_b + j * padded;
               if constexpr (!kDirect) {
                 if (first && last) {
                   Kernel::multiply(padded, from_a, from_b, tile, kColumns, false);
@@ -152,28 +192,16 @@ void gemm_blocks(const Gemm& g) {
               }
               const std::int64_t tile_rows = std::min(kRows, m - i);
               const std::int64_t tile_columns = std::min(kColumns, n - j);
-              for (std::int64_t r = 0; r < tile_rows; ++r) {
-                Out* to = c + (i0 + i + r) * g.c_row + (j0 + j) * g.c_col;
-                Sum* from = tile + r * kColumns;
-                if constexpr (kDirect) {
-                  if (!first) {
-                    for (std::int64_t t = 0; t < tile_columns; ++t) from[t] += to[t * g.c_col];
-                  }
-                }
-                if (bias != nullptr && last) {
-                  const Out* add = bias + (i0 + i + r) * g.bias_row + (j0 + j) * g.bias_col;
+              if constexpr (kDirect) {
+                for (std::int64_t r = 0; !first && r < tile_rows; ++r) {
+                  const Out* before = c + (i0 + i + r) * g.c_row + (j0 + j) * g.c_col;
                   for (std::int64_t t = 0; t < tile_columns; ++t) {
-                    from[t] += static_cast<Sum>(add[t * g.bias_col]);
-                  }
-                }
-                if (g.c_col == 1) {
-                  Kernel::store(from, to, tile_columns);
-                } else {
-                  for (std::int64_t t = 0; t < tile_columns; ++t) {
-                    to[t * g.c_col] = convert<Out>(from[t]);
+                    tile[r * kColumns + t] += before[t * g.c_col];
                   }
                 }
               }
+              finish_tile<Kernel>(g, tile, kColumns, i0 + i, j0 + j, tile_rows, tile_columns,
+                                  last ? bias : nullptr, c);
             }
           }
         });

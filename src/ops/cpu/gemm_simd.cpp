@@ -86,12 +86,12 @@ inline constexpr int kTileRows = 6;
 #endif
 
 template <class T, class B = T>
-struct FloatKernel {
+struct FloatKernel : PlainB<B> {
   using InA = T;
-  using InB = B;
   using Out = T;
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  using Packed = Sum;
+  using PackedA = Sum;
+  using PackedB = Sum;
   using D = hn::ScalableTag<Sum>;
   static constexpr std::int64_t kLanes = hn::MaxLanes(D());
   static constexpr std::int64_t kRows = kTileRows;
@@ -101,7 +101,7 @@ struct FloatKernel {
 
   // Lines `line` apart, of which element p is p * deep further on, become [p][line].
   template <std::int64_t kLines, class In>
-  static HWY_ATTR void pack(Packed* to, const In* from, std::int64_t line, std::int64_t deep,
+  static HWY_ATTR void pack(Sum* to, const In* from, std::int64_t line, std::int64_t deep,
                             std::int64_t lines, std::int64_t depth) {
     const D d;
     if (line == 1 && lines == kLines && kLines % kLanes == 0) {
@@ -152,17 +152,17 @@ struct FloatKernel {
       for (std::int64_t i = lines; i < kLines; ++i) to[p * kLines + i] = 0;
     }
   }
-  static void pack_a(Packed* to, const T* from, std::int64_t line, std::int64_t deep,
+  static void pack_a(PackedA* to, const T* from, std::int64_t line, std::int64_t deep,
                      std::int64_t lines, std::int64_t depth) {
     pack<kRows>(to, from, line, deep, lines, depth);
   }
-  static void pack_b(Packed* to, const B* from, std::int64_t line, std::int64_t deep,
+  static void pack_b(PackedB* to, const B* from, std::int64_t line, std::int64_t deep,
                      std::int64_t lines, std::int64_t depth) {
     pack<kColumns>(to, from, line, deep, lines, depth);
   }
 
-  static HWY_ATTR void multiply(std::int64_t depth, const Packed* HWY_RESTRICT a,
-                                const Packed* HWY_RESTRICT b, Sum* HWY_RESTRICT c,
+  static HWY_ATTR void multiply(std::int64_t depth, const PackedA* HWY_RESTRICT a,
+                                const PackedB* HWY_RESTRICT b, Sum* HWY_RESTRICT c,
                                 std::int64_t c_row, bool add) {
     const D d;
     using V = hn::Vec<D>;
@@ -268,6 +268,9 @@ const Sum* packed_rows(const Gemm& g, Scratch& scratch) {
 // The same for one row of `x` and kTogether columns, `apart` elements from each other. One column
 // at a time would be one stream of memory, which is less than a core can ask for.
 inline constexpr int kTogether = 8;
+// Bytes that each of them is read ahead: the CPU itself looks no further than the end of a page,
+// which is a column or less.
+inline constexpr int kAhead = 512;
 template <class Sum, class T>
 HWY_ATTR void together_dots(const Sum* HWY_RESTRICT x, const T* HWY_RESTRICT b, std::int64_t apart,
                             std::int64_t depth, Sum* out) {
@@ -280,6 +283,12 @@ HWY_ATTR void together_dots(const Sum* HWY_RESTRICT x, const T* HWY_RESTRICT b, 
   std::int64_t p = 0;
   for (; p + lanes <= depth; p += lanes) {
     const V y = hn::LoadU(d, x + p);
+    if (p * static_cast<std::int64_t>(sizeof(T)) % 64 == 0) {
+#pragma GCC unroll 16
+      for (int c = 0; c < kTogether; ++c) {
+        __builtin_prefetch(reinterpret_cast<const char*>(b + c * apart + p) + kAhead);
+      }
+    }
 #pragma GCC unroll 16
     for (int c = 0; c < kTogether; ++c) sum[c] = hn::MulAdd(load(d, b + c * apart + p), y, sum[c]);
   }
@@ -295,7 +304,7 @@ HWY_ATTR void together_dots(const Sum* HWY_RESTRICT x, const T* HWY_RESTRICT b, 
 // of a power of two they would evict each other.
 template <class Sum, class T, class B>
 void dot_one_row(const Gemm& g) {
-  constexpr std::int64_t kApart = 5, kBundle = kApart * kTogether;
+  constexpr std::int64_t kApart = 15, kBundle = kApart * kTogether;
   thread_local Scratch scratch;
   const Sum* x = packed_rows<Sum, T>(g, scratch);
   const auto* b = static_cast<const B*>(g.b);

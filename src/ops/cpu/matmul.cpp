@@ -109,6 +109,7 @@ void multiply(Gemm g) {
       using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
       if (is_tiny) return tiny<T, Sum>(g);
       if (g.n < g.m && g.n <= 4) transpose(g);
+      if (gemm_amx(g, g.dtype)) return;
       if (g.dtype == DType::BF16 && g.m > 4 && gemm_bf16(g)) return;
       gemm_float(g);
     }

@@ -21,12 +21,6 @@ struct Panel {
   Aligned<std::int32_t> scales, minimums;  // of sixteen numbers each
 };
 
-// Where block b is among `blocks` in the order of chains: those of chain 0, then of chain 1, ...
-TL_VECTOR std::int64_t place_in_chains(std::int64_t b, std::int64_t blocks) {
-  const std::int64_t chain = b % kChains, longer = blocks % kChains;
-  return chain * (blocks / kChains) + std::min(chain, longer) + b / kChains;
-}
-
 template <class Format>
 constexpr bool kSignedPanel = !kHasDot && kEightBits<Format>;
 template <class Format>

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "ops/cpu/gemm.h"
+#include "quant/cpu/activation_tiles.h"
 #include "quant/cpu/dequantize.h"
 #include "quant/cpu/unpack.h"
 #include "quant/formats.h"
@@ -16,6 +17,31 @@
 namespace tl::cpu {
 
 namespace {
+
+// Rows of x from which on a matrix unit is quicker than vectors, and from which on its bf16 is
+// quicker than its integers: at 2048 x 2048 on two cores of a Xeon with AMX
+// (docs/measurements/0004).
+constexpr std::int64_t kTiledRows = 32, kManyRows = 96;
+
+// f32 of x (m, k) times rows of w.
+Gemm gemm_of_rows(const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
+                  std::int64_t m, float* y) {
+  Gemm g{};
+  g.dtype = DType::F32;
+  g.m = m;
+  g.n = n;
+  g.k = k;
+  g.a = x;
+  g.a_row = k;
+  g.a_col = 1;
+  g.b = w;
+  g.b_row = 1;
+  g.b_col = k;
+  g.c = y;
+  g.c_row = n;
+  g.c_col = 1;
+  return g;
+}
 
 int dot(const qb::Bits8* code, const std::int8_t* x, int count) {
   int sum = 0;
@@ -90,21 +116,9 @@ void decoded_product(QType type, const std::byte* w, std::int64_t n, std::int64_
 // Rows of f16 or bf16, which are read once and never made f32 as a whole.
 void half_product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
                   std::int64_t m, float* y) {
-  Gemm g{};
-  g.dtype = DType::F32;
-  g.m = m;
-  g.n = n;
-  g.k = k;
-  g.a = x;
-  g.a_row = k;
-  g.a_col = 1;
-  g.b = w;
-  g.b_row = 1;
-  g.b_col = k;
-  g.c = y;
-  g.c_row = n;
-  g.c_col = 1;
-  gemm_float(g, type == QType::F16 ? DType::F16 : DType::BF16);
+  const Gemm g = gemm_of_rows(w, n, k, x, m, y);
+  const DType dtype = type == QType::F16 ? DType::F16 : DType::BF16;
+  if (!gemm_amx(g, dtype)) gemm_float(g, dtype);
 }
 
 }  // namespace
@@ -148,6 +162,10 @@ detail::RowsProduct detail::portable_product(QType type) {
 
 bool has_product_path(ProductPath path) {
   switch (path) {
+    case ProductPath::Amx:
+      return detail::has_tiles();
+    case ProductPath::AmxInt8:
+      return detail::has_amx();
     case ProductPath::Avx512Vnni:
       return detail::has_vnni();
     case ProductPath::Avx2:
@@ -163,7 +181,9 @@ ProductPath product_path(std::string_view name) {
     std::string_view name;
     ProductPath path;
   };
-  static constexpr Named kPaths[] = {{"avx512", ProductPath::Avx512Vnni},
+  static constexpr Named kPaths[] = {{"amx", ProductPath::Amx},
+                                     {"amx-int8", ProductPath::AmxInt8},
+                                     {"avx512", ProductPath::Avx512Vnni},
                                      {"avx2", ProductPath::Avx2},
                                      {"portable", ProductPath::Portable}};
   std::string names;
@@ -191,8 +211,13 @@ void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, con
   if (!has_product_path(path)) {
     throw Error(ErrorKind::Unsupported, "product", "this machine has no such path");
   }
+  if (path == ProductPath::Amx && m >= kManyRows) {
+    Gemm g = gemm_of_rows(w, n, k, x, m, y);
+    g.b_col = k / format_of(type).elements * format_of(type).bytes;
+    return detail::tiles_product(type)(g);
+  }
   Activations::EncodeBlocks encode = nullptr;
-  if (path == ProductPath::Avx512Vnni) {
+  if (path >= ProductPath::Avx512Vnni) {
     rows = detail::vnni_product(type);
     encode = detail::vnni_encode();
   } else if (path == ProductPath::Avx2) {
@@ -203,10 +228,24 @@ void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, con
   // Sixteen rows go together in the widest path.
   constexpr std::int64_t kTogether = 16;
   const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / (k * m * kTogether));
-  ThreadPool::shared().parallel_for(
-      0, (n + kTogether - 1) / kTogether, grain, [&](std::int64_t first, std::int64_t last) {
-        rows(w, first * kTogether, std::min(last * kTogether, n), bytes, y, n);
-      });
+  const auto share = [&](std::int64_t count, auto&& f) {
+    ThreadPool::shared().parallel_for(0, (count + kTogether - 1) / kTogether, grain,
+                                      [&](std::int64_t first, std::int64_t last) {
+                                        f(first * kTogether, std::min(last * kTogether, count));
+                                      });
+  };
+  const bool tiles = path == ProductPath::AmxInt8 || path == ProductPath::Amx;
+  if (tiles && m >= kTiledRows && n >= kTogether) {
+    const detail::TiledProduct tiled = detail::amx_product(type);
+    const ActivationTiles arranged(bytes, tiled.block, tiled.part);
+    const std::int64_t whole = n / kTogether * kTogether;
+    share(whole, [&](std::int64_t first, std::int64_t last) {
+      tiled.rows(w, first, last, arranged, y, n);
+    });
+    if (whole < n) rows(w, whole, n, bytes, y, n);
+    return;
+  }
+  share(n, [&](std::int64_t first, std::int64_t last) { rows(w, first, last, bytes, y, n); });
 }
 
 }  // namespace tl::cpu

@@ -5,24 +5,31 @@
 // in f32: blocks of 256 one after the other; blocks of 32 in four chains, of every fourth block
 // each, and then the chains in order. Integers have no rounding, so every path and every batch size
 // gives the same bits. Other formats are decoded and multiplied in f32.
+//
+// With one exception: where there is a matrix unit, batches of 96 rows and more go through it as
+// bf16, which is quicker still and nearer to the truth (product_tiles.cpp). AmxInt8 is the way to
+// the bits of the others for these too.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "ops/cpu/gemm.h"
 #include "quant/cpu/activations.h"
 #include "tl/quant/format.h"
 
 namespace tl::cpu {
 
-// How the integers are added up. Portable is what the compiler makes of plain loops.
-enum class ProductPath : std::uint8_t { Portable, Avx2, Avx512Vnni };
+// How the integers are added up; each takes few rows of x as those before it do. Portable is what
+// the compiler makes of plain loops, Amx the one that rounds many rows to bf16.
+enum class ProductPath : std::uint8_t { Portable, Avx2, Avx512Vnni, AmxInt8, Amx };
 
 // Whether this machine has it.
 bool has_product_path(ProductPath path);
-// The one with a name: portable, avx2 or avx512; the fastest that this machine has for an empty
-// one. Throws BadArgument for another name, and for a path that this machine does not have.
+// The one with a name: portable, avx2, avx512, amx-int8 or amx; the fastest that this machine has
+// for an empty one. Throws BadArgument for another name, and for a path that this machine does not
+// have.
 ProductPath product_path(std::string_view name);
 // The one that TL_CPU_PRODUCTS names when it is first asked for, else the fastest.
 ProductPath best_product_path();
@@ -33,6 +40,14 @@ void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, con
 
 // Sums that the blocks of 32 are added to in turn.
 inline constexpr int kChains = 4;
+
+// Where block b is among `blocks` in the order of chains: those of chain 0, then of chain 1, ...
+inline std::int64_t place_in_chains(std::int64_t b, std::int64_t blocks) {
+  const std::int64_t chain = b % kChains, longer = blocks % kChains;
+  return chain * (blocks / kChains) + (chain < longer ? chain : longer) + b / kChains;
+}
+
+class ActivationTiles;
 
 namespace detail {
 
@@ -50,6 +65,21 @@ Activations::EncodeBlocks avx2_encode();
 RowsProduct vnni_product(QType type);
 bool has_vnni();
 Activations::EncodeBlocks vnni_encode();
+
+// The same with a matrix unit, which wants x in tiles: of a whole number of panels of sixteen rows.
+struct TiledProduct {
+  void (*rows)(const std::byte* w, std::int64_t first, std::int64_t last, const ActivationTiles& x,
+               float* y, std::int64_t n) = nullptr;
+  int block = 0, part = 0;  // of x
+};
+TiledProduct amx_product(QType type);
+bool has_amx();
+
+// By numbers of bf16; null where the type's products are no integers. In `g` the other matrix is
+// the weight, and b_col the bytes of its rows.
+using GemmProduct = void (*)(const Gemm& g);
+GemmProduct tiles_product(QType type);
+bool has_tiles();
 
 }  // namespace detail
 
