@@ -39,6 +39,10 @@ class Tiles {
   Tiles(const Tiles&) = delete;
   Tiles& operator=(const Tiles&) = delete;
 };
+
+// Stands before loads of tiles from memory that was written by ordinary code: GCC 12 does not know
+// that its intrinsic reads it, and may leave what was written for later.
+inline void before_tile_loads() { asm volatile("" : : : "memory"); }
 #endif
 
 }  // namespace tl::cpu

@@ -44,6 +44,7 @@ TL_AMX_TARGET void multiply_tiles(std::int64_t depth, const std::uint16_t* a,
   constexpr std::int64_t kLines = 2 * kTile;
   const auto row = static_cast<std::size_t>(c_row) * sizeof(float);
   float* below = c + kTile * c_row;
+  before_tile_loads();
   if (add) {
     _tile_loadd(0, c, row);
     _tile_loadd(1, c + kTile, row);
@@ -107,6 +108,7 @@ void gemm_tiles(const Gemm& g) {
   using PackedB = typename Kernel::PackedB;
   using Out = typename Kernel::Out;
   constexpr std::int64_t kLines = 2 * kTile, kMostRows = 512, kMostColumns = 512;
+  constexpr std::int64_t kMostPacked = 16 << 20;  // bytes of A that a thread keeps for good
   constexpr std::int64_t kDepth = Kernel::kDepth;
   const GemmThreads share(g);
   const auto* a = static_cast<const typename Kernel::InA*>(g.a);
@@ -117,13 +119,15 @@ void gemm_tiles(const Gemm& g) {
   const std::int64_t columns = std::clamp(
       round_up((g.n + 2 * share.count() - 1) / (2 * share.count()), kLines), kLines, kMostColumns);
   const std::int64_t deep = std::min(round_up(g.k, Kernel::kGroup), kDepth);
+  const std::int64_t row_bytes = depths * deep * std::int64_t{sizeof(PackedA)};
+  const std::int64_t most_rows = std::clamp(kMostPacked / row_bytes / kLines * kLines, kLines,
+                                            std::min(kMostRows, round_up(g.m, kLines)));
   thread_local Scratch packed;
-  const std::int64_t most_groups = (std::min(kMostRows, g.m) + kLines - 1) / kLines;
-  auto* const packed_a = static_cast<PackedA*>(packed.take(
-      static_cast<std::size_t>(depths * most_groups * kLines * deep) * sizeof(PackedA)));
+  auto* const packed_a =
+      static_cast<PackedA*>(packed.take(static_cast<std::size_t>(most_rows * row_bytes)));
 
-  for (std::int64_t i0 = 0; i0 < g.m; i0 += kMostRows) {
-    const std::int64_t m = std::min(kMostRows, g.m - i0);
+  for (std::int64_t i0 = 0; i0 < g.m; i0 += most_rows) {
+    const std::int64_t m = std::min(most_rows, g.m - i0);
     const std::int64_t groups = (m + kLines - 1) / kLines;
     const auto depth_of = [&](std::int64_t d) { return std::min(kDepth, g.k - d * kDepth); };
     const auto group_of_a = [&](std::int64_t d, std::int64_t group) {

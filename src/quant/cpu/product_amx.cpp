@@ -146,6 +146,7 @@ TL_VECTOR void group32(const Panel& panel, const ActivationTiles& x, std::int64_
     }
   };
   std::int64_t place = 0;
+  before_tile_loads();
   if (blocks > 0) multiply(0);
   for (int chain = 0; chain < kChains; ++chain) {
     Floats y[kTileRows];
@@ -223,6 +224,7 @@ struct Group256 {
     const std::int64_t blocks = x.columns() / 256;
     alignas(64) std::int32_t part[kParts][kTileInts];
     for (Floats& each : total) each = no_floats();
+    before_tile_loads();
     for (std::int64_t b = 0; b < blocks; ++b) {
       const std::int8_t* bytes = x.bytes(group) + b * kTileRows * 256;
       const Bits8* codes = panel.codes.get() + b * kPanelRows * 256;
