@@ -241,8 +241,9 @@ struct TilesOf {
 
 namespace tl::cpu {
 
+// Batches between few and many go through tiles of bytes, so those must be there too.
 bool detail::has_tiles() {
-  return has_vnni() && has_amx_bf16() && __builtin_cpu_supports("avx512bf16") != 0;
+  return has_amx() && has_amx_bf16() && __builtin_cpu_supports("avx512bf16") != 0;
 }
 detail::GemmProduct detail::tiles_product(QType type) { return with_blocks(type, TilesOf{}); }
 
