@@ -3,9 +3,10 @@
 //
 // A number is the sum of its terms: its upper sixteen bits, those of the rest, and so on. Two hold
 // an f16, three an f32. Of the products of terms those are left out that are below the last bit of
-// an f32, so five tile instructions do what one would for bf16, and that is still three times the
-// speed of f32 vectors. Terms of what is infinite or NaN are NaN: gemm_amx() says so, and vectors
-// do it again. Like the vector instruction for bf16, this one takes subnormals for zero.
+// an f32, so five tile instructions do what one would for bf16; by the rates of both units that is
+// still a third of what f32 vectors take. Terms of what is infinite or NaN are NaN: gemm_amx() says
+// so, and vectors do it again. Like the vector instruction for bf16, this one takes subnormals for
+// zero.
 #include "ops/cpu/gemm.h"
 
 #if defined(__x86_64__)

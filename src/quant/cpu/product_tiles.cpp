@@ -2,8 +2,8 @@
 // columns at a time, and the rows of x rounded, to bf16; the matrix unit multiplies and adds to
 // f32.
 //
-// That is three times the speed of vectors of integers. Integers in tiles (product_amx.cpp) are
-// slower, because their sums must leave the unit for every scale. And it is nearer to the truth
+// That is about three times the speed of vectors of integers. Integers in tiles (product_amx.cpp)
+// are slower, because their sums must leave the unit for every scale. And it is nearer to the truth
 // than rounding x to bytes: both sides are within 1/256 of each number, where bytes are within
 // 1/254 of the largest of 32 (on random numbers the usual error is 0.24 % of a term's size, not
 // 0.54 to 0.7).
