@@ -19,9 +19,9 @@ bench: ## build and run the benchmarks
 	@cmake --build --preset release -j $(JOBS)
 	@for bench in build/release/bin/*_bench; do $$bench || exit 1; done
 
-gpu-bundle: ## pack tests and benchmarks for a GPU machine into build/gpu-bundle
+gpu-bundle: ## pack tests and benchmarks for a machine with a GPU (FOR=sm_90) into build/gpu-bundle
 	@tools/deps.sh build serve kernels test bench
-	@tools/gpu_bundle.sh $(JOBS)
+	@tools/gpu_bundle.sh $(JOBS) "$(FOR)"
 
 amd-check: ## run the AMD machine code in an emulator (needs TINYGRAD and AMD_EMULATE_DIR)
 	@tools/amd_check.sh $(JOBS)

@@ -148,13 +148,16 @@ def check_amd(path, _target):
 WAIT = 0x82E
 ALWAYS = 7  # the predicate, in the four bits above
 # What may stand before it: no access to memory but that of the kernel's parameters, and no branch.
+# Calls for lines of memory are none: they come to the cache where later writes are seen.
 # Another one here is not wrong by itself; look it up, and add it when it is one of these.
 HARMLESS = {
-    0x002: "MOV", 0x005: "CS2R", 0x00C: "ISETP", 0x010: "IADD3", 0x012: "LOP3", 0x013: "IABS",
-    0x019: "SHF", 0x01C: "PLOP3", 0x024: "IMAD", 0x025: "IMAD.WIDE", 0x031: "HFMA2",
-    0x035: "HFMA2.MMA", 0x082: "UMOV", 0x08C: "UISETP", 0x090: "UIADD3", 0x092: "ULOP3",
-    0x096: "UPRMT", 0x099: "USHF", 0x0A4: "UIMAD", 0x0A5: "UIMAD.WIDE", 0x0B9: "ULDC",
-    0x112: "I2F.F64", 0x118: "NOP", 0x119: "S2R", 0x182: "LDC", 0x1AC: "LDCU", 0x1C3: "S2UR",
+    0x002: "MOV", 0x005: "CS2R", 0x007: "SEL", 0x00C: "ISETP", 0x010: "IADD3", 0x011: "LEA",
+    0x012: "LOP3", 0x013: "IABS", 0x019: "SHF", 0x01C: "PLOP3", 0x024: "IMAD", 0x025: "IMAD.WIDE",
+    0x027: "IMAD.HI", 0x02D: "PREEXIT", 0x031: "HFMA2", 0x035: "HFMA2.MMA", 0x036: "VIADD",
+    0x082: "UMOV", 0x087: "USEL", 0x08C: "UISETP", 0x090: "UIADD3", 0x091: "ULEA", 0x092: "ULOP3",
+    0x096: "UPRMT", 0x099: "USHF", 0x09C: "UPLOP3", 0x0A4: "UIMAD", 0x0A5: "UIMAD.WIDE",
+    0x0B9: "ULDC", 0x105: "F2I", 0x106: "I2F", 0x108: "MUFU", 0x112: "I2F.F64", 0x118: "NOP",
+    0x119: "S2R", 0x145: "BSSY", 0x182: "LDC", 0x18F: "CCTL", 0x1AC: "LDCU", 0x1C3: "S2UR",
 }
 
 
@@ -182,8 +185,9 @@ def begins_without_waiting(code):
 
 # The same of PTX, where more is computed ahead because nothing is in its final order yet.
 HARMLESS_PTX = re.compile(
-    r"(abs|add|and|bfe|cvt|cvta|ld\.param|mad|max|min|mov|mul|neg|not|or|prmt|selp|setp|shl|shr|sub|xor)"
-    r"\.|//|\.(reg|shared|loc|pragma)\b|[{}]|$")
+    r"(abs|add|and|bfe|cvt|cvta|div|griddepcontrol\.launch_dependents|ld\.param|mad|max|min|mov|mul|neg|not|or|"
+    r"prefetch\.global\.L2|prmt|rem|selp|setp|shl|shr|sub|xor)"
+    r"[. ;]|//|\.(reg|shared|loc|pragma)\b|[{}]|$")
 
 
 def entry_without_waiting(text):

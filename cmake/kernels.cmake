@@ -23,7 +23,9 @@ set(TL_KERNEL_MODULES
     indexing
     matmul
     norm
+    quant_group
     quant_matrix
+    quant_row
     quant_vector
     quantized
     reduce
@@ -68,6 +70,7 @@ set(TL_KERNEL_HEADERS
     quant_dot.h
     quant_encode.h
     quant_grids.h
+    quant_halves.h
     quant_words.h
     random_numbers.h
     row_ids.h

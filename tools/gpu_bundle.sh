@@ -3,24 +3,40 @@
 # stripped, the shared libraries they need, the files that tests read, and run.sh. Nothing has to be installed there but the
 # driver.
 #
+#   gpu_bundle.sh [JOBS [TARGETS]]
+#
+# TARGETS are the GPUs that it is for (default: sm_90), as TL_NVIDIA_TARGETS and TL_AMD_TARGETS name them. Programs are
+# built with kernels for these alone: with all of them each is 30 MB larger.
+#
 # With AMD_EMULATE_DIR naming the folder of hip_over_cuda.cpp, a libamdhip64.so over libcuda is compiled from there and
 # packed too, so that the ROCm half of the runtime is tested on an NVIDIA GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${1:-$(nproc)}
+nvidia='' amd=''
+for target in ${2:-sm_90}; do
+  case $target in
+    gfx*) amd+="$target;" ;;
+    *) nvidia+="$target;" ;;
+  esac
+done
+built=build/bundle
 bundle=build/gpu-bundle
 limit_mib=60
 
-cmake --preset release -DTL_BUILD_BENCH=ON >build/configure-release.log 2>&1 || { cat build/configure-release.log; exit 1; }
-cmake --build --preset release -j "$jobs"
+# Grouped and strict as in tools/test.sh, whose objects are then in the compiler cache.
+cmake --preset release -B $built -DTL_BUILD_BENCH=ON -DTL_GROUP_SOURCES=OUTER -DTL_WERROR=ON \
+  -DTL_NVIDIA_TARGETS="$nvidia" -DTL_AMD_TARGETS="$amd" \
+  >build/configure-bundle.log 2>&1 || { cat build/configure-bundle.log; exit 1; }
+cmake --build $built -j "$jobs"
 
 rm -rf $bundle
 mkdir -p $bundle/bin $bundle/lib
 for program in tl base_tests runtime_tests kernels_tests tensor_tests ops_tests quant_tests model_tests weights_tests \
     decoder_tests engine_tests sampler_tests grad_tests train_tests capi_tests lang_value_tests lang_library_tests; do
-  cp build/release/bin/$program $bundle/bin/
+  cp $built/bin/$program $bundle/bin/
 done
-cp build/release/bin/*_bench $bundle/bin/
+cp $built/bin/*_bench $bundle/bin/
 strip $bundle/bin/*
 
 # Libraries beside the C and C++ ones travel along. Those two must be the machine's own: an older libstdc++ in front of
@@ -44,7 +60,7 @@ cp -r tests/model/data $bundle/tests/model/
 mkdir -p $bundle/tests/lang
 cp -r tests/lang/scripts tests/lang/scripts_test.py $bundle/tests/lang/
 cp -r examples $bundle/
-cp -r build/release/tests/reference_models $bundle/
+cp -r $built/tests/reference_models $bundle/
 for folder in shared ../shared ../../shared; do
   [ -d $folder/data/gguf ] || continue
   mkdir -p $bundle/shared/data/gguf

@@ -30,12 +30,16 @@ std::string_view name_of(ProductPath path) {
   switch (path) {
     case ProductPath::Vector:
       return "vector";
+    case ProductPath::Row:
+      return "row";
     case ProductPath::Decoded:
       return "decoded";
     case ProductPath::Narrow:
       return "narrow";
     case ProductPath::Wide:
       return "wide";
+    case ProductPath::Group:
+      return "group";
   }
   return "?";
 }
@@ -56,8 +60,12 @@ class Bench {
     const gpu::ProductShape shape{each.n, each.k, each.m};
     report(each, "linear", time(weights, [&](const QTensor& w) { linear(x, w); }));
     if (!all_paths) return;
-    for (const auto path : {ProductPath::Vector, ProductPath::Narrow, ProductPath::Wide}) {
-      if (path == ProductPath::Vector && each.m > 8) continue;
+    for (const auto path : {ProductPath::Vector, ProductPath::Row, ProductPath::Narrow,
+                            ProductPath::Wide, ProductPath::Group}) {
+      if ((path == ProductPath::Vector && each.m > 8) || (path == ProductPath::Row && each.m > 1) ||
+          (path == ProductPath::Group && each.m < 16)) {
+        continue;
+      }
       report(each, name_of(path), time(weights, [&](const QTensor& w) {
                Tensor y = Tensor::uninitialized({each.m, each.n}, DType::F32, device_);
                gpu::product(path, each.type, w.memory(), shape, x, y);

@@ -117,9 +117,11 @@ GPU_INLINE Index grid_threads() { return static_cast<Index>(gridDim.x) * blockDi
 
 // A kernel may begin while the one before it in its stream still writes; this waits for that, and
 // shows what was written. Every thread of every kernel calls it first, whatever it then reads or
-// writes: a kernel that ended without it would let the next one begin before its time.
+// writes: a kernel that ended without it would let the next one begin before its time. The next one
+// is called as soon as all blocks of this one are there, to wait in turn.
 GPU_INLINE void await_earlier() {
 #if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }

@@ -314,3 +314,114 @@ struct MatrixUnit {
 };
 
 #endif
+
+// Where something in shared memory is.
+GPU_INLINE Bits64 shared_place(const void* shared) {
+#if defined(GPU_NVIDIA)
+  return __cvta_generic_to_shared(shared);
+#else
+  return reinterpret_cast<Bits64>(shared);
+#endif
+}
+
+// ---- the matrix unit of four warps
+//
+// Where kThere is true, four warps side by side (whose first is a multiple of four) multiply 64
+// rows by 16 with 16 by kColumns. Each holds its 16 rows of the left side as for MatrixUnit: two
+// words of row lane / 4 and two of the row 8 below. The right side is in shared memory: for each
+// column 64 halves, of which number `step` of four runs of 16 is meant, in rows of 128 bytes from
+// an address that 1024 divides. The eight pieces of 16 bytes change places with the number of the
+// column. A lane holds the words of elements 2 d, 2 d + 1 and 2 d + 8, 2 d + 9 of the 16, d being
+// lane % 4; its sum i is that of row lane / 4 + 8 (i / 2 % 2) and column 8 (i / 4) + 2 d + i % 2.
+//
+// The unit works beside the warps: between begin(), which is told what lanes hold for them, and
+// close() stand the products of a group; wait<n>() waits until at most n groups are under way.
+// Until then neither what lanes hold nor what is in shared memory may be changed, nor sums be read.
+
+#if defined(GPU_NVIDIA) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+struct GroupUnit {
+  static constexpr bool kThere = true;
+  static constexpr int kColumns = 128;
+  // `words` are made before this.
+  GPU_INLINE static void keep(Bits32 (&words)[4][4]) {
+    GPU_UNROLLED
+    for (int i = 0; i < 16; ++i) asm volatile("" : "+r"(words[i / 4][i % 4])::"memory");
+  }
+  GPU_INLINE static void begin(Bits32 (&words)[4][4]) {
+    keep(words);
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  }
+  GPU_INLINE static void close() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+  template <int kUnderWay>
+  GPU_INLINE static void wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kUnderWay) : "memory");
+  }
+  GPU_INLINE static void add(float (&sums)[64], const Bits32 (&a)[4], const Half* columns,
+                             int step) {
+    // Where it starts, eight columns being 1024 bytes apart from the next eight, and how pieces
+    // change places: all in units of 16 bytes.
+    const auto from = static_cast<unsigned>(__cvta_generic_to_shared(columns)) + 32u * step;
+    const Bits64 right =
+        Bits64{1} << 62 | Bits64{64} << 32 | Bits64{1} << 16 | (from >> 4 & 0x3fffu);
+    asm volatile(
+        "{ .reg .pred add; setp.eq.b32 add, 0, 0; "
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "}, {%64, %65, %66, %67}, %68, add, 1, 1, 0; }"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
+          "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]),
+          "+f"(sums[11]), "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]),
+          "+f"(sums[16]), "+f"(sums[17]), "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]),
+          "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23]), "+f"(sums[24]), "+f"(sums[25]),
+          "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]), "+f"(sums[29]), "+f"(sums[30]),
+          "+f"(sums[31]), "+f"(sums[32]), "+f"(sums[33]), "+f"(sums[34]), "+f"(sums[35]),
+          "+f"(sums[36]), "+f"(sums[37]), "+f"(sums[38]), "+f"(sums[39]), "+f"(sums[40]),
+          "+f"(sums[41]), "+f"(sums[42]), "+f"(sums[43]), "+f"(sums[44]), "+f"(sums[45]),
+          "+f"(sums[46]), "+f"(sums[47]), "+f"(sums[48]), "+f"(sums[49]), "+f"(sums[50]),
+          "+f"(sums[51]), "+f"(sums[52]), "+f"(sums[53]), "+f"(sums[54]), "+f"(sums[55]),
+          "+f"(sums[56]), "+f"(sums[57]), "+f"(sums[58]), "+f"(sums[59]), "+f"(sums[60]),
+          "+f"(sums[61]), "+f"(sums[62]), "+f"(sums[63])
+        : "r"(a[0]), "r"(a[2]), "r"(a[1]), "r"(a[3]), "l"(right));
+  }
+};
+#elif defined(GPU_SIMULATED)
+struct GroupUnit {
+  static constexpr bool kThere = kWarp == 32;
+  static constexpr int kColumns = 128;
+  GPU_INLINE static void keep(Bits32 (&)[4][4]) {}
+  GPU_INLINE static void begin(Bits32 (&)[4][4]) {}
+  GPU_INLINE static void close() {}
+  template <int kUnderWay>
+  GPU_INLINE static void wait() {
+    warp_ballot(true);  // all lanes are done with it
+  }
+  GPU_INLINE static void add(float (&sums)[64], const Bits32 (&a)[4], const Half* columns,
+                             int step) {
+    float left[2][16];  // of both rows
+    for (unsigned d = 0; d < 4; ++d) {
+      for (unsigned word = 0; word < 4; ++word) {
+        const Bits32 pair = shuffle_word(a[word], lane() / 4 * 4 + d);
+        const unsigned first = 2 * d + 8 * (word % 2);
+        left[word / 2][first] = f16_to_float(static_cast<Bits16>(pair));
+        left[word / 2][first + 1] = f16_to_float(static_cast<Bits16>(pair >> 16));
+      }
+    }
+    for (int i = 0; i < 64; ++i) {
+      const int column = 8 * (i / 4) + 2 * static_cast<int>(lane() % 4) + i % 2;
+      for (int e = 0; e < 16; ++e) {
+        const int piece = (2 * step + e / 8) ^ (column & 7);
+        const float right = to_float(columns[64 * column + 8 * piece + e % 8]);
+        sums[i] = math::fma(left[i / 2 % 2][e], right, sums[i]);
+      }
+    }
+  }
+};
+#else
+struct GroupUnit {
+  static constexpr bool kThere = false;
+  static constexpr int kColumns = 128;
+};
+#endif

@@ -99,27 +99,46 @@ GPU_INLINE void call_bytes([[maybe_unused]] const void* p, [[maybe_unused]] unsi
 #endif
 }
 
+// Calls for the first kTimes lines of each lane's from `first` to `end`, which may not be before
+// `least`. Unlike what reads memory it may stand before await_earlier(): the lines come to where
+// later writes are seen.
+template <int kTimes>
+GPU_INLINE void call_range(const Bits8* first, const Bits8* end, const Bits8* least) {
+  constexpr Index kLine = 128;
+  const Bits8* last = end - 1 < least ? least : end - 1;
+  GPU_UNROLLED
+  for (int i = 0; i < kTimes; ++i) {
+    const Bits8* at = first + (lane() + kWarp * static_cast<unsigned>(i)) * kLine;
+    call_line(at < last ? at : last);
+  }
+}
+
 // ---- pieces of memory, brought by the device itself
 //
 // A Delivery lies in shared memory and counts turns, 0 and 1 by turns. One thread calls open()
-// once, before a barrier. A turn is over when one thread has called arrive(), or expect() with the
-// bytes of some pieces and bring() for each of them (addresses and sizes are multiples of 16), and
-// all these bytes are there. there() says whether turn 0 or 1, whichever was asked for, is the one
-// before the present one; wait() waits until it is. What a thread wrote before arrive() or expect()
-// is there for those who waited. Where the hardware cannot do it (kDelivers is false) nothing of
-// this is there. kMustDeliver says that the host always has room for it.
+// once, before a barrier. A turn is over when as many threads as open() was told, else one, have
+// called arrive(), or expect() with the bytes of some pieces and bring() for each of them
+// (addresses and sizes are multiples of 16), and all these bytes are there. A thread that calls
+// arrive_when_copied() arrives as soon as its copies of gpu_mma.h are done. there() says whether
+// turn 0 or 1, whichever was asked for, is the one before the present one; wait() waits until it
+// is. What a thread wrote before arrive() or expect() is there for those who waited. Where the
+// hardware cannot do it (kDelivers is false) nothing of this is there. kMustDeliver says that the
+// host always has room for it.
 
 #if defined(GPU_NVIDIA) && __CUDA_ARCH__ >= 900
 inline constexpr bool kDelivers = true, kMustDeliver = true;
 struct Delivery {
   Bits64 word;
   GPU_INLINE unsigned at() { return static_cast<unsigned>(__cvta_generic_to_shared(&word)); }
-  GPU_INLINE void open() {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(at()) : "memory");
+  GPU_INLINE void open(unsigned threads = 1) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at()), "r"(threads) : "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   }
   GPU_INLINE void arrive() {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at()) : "memory");
+  }
+  GPU_INLINE void arrive_when_copied() {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(at()) : "memory");
   }
   GPU_INLINE void expect(unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at()), "r"(bytes)
@@ -158,14 +177,20 @@ struct Delivery {
 #elif defined(GPU_SIMULATED)
 inline constexpr bool kDelivers = kWarp == 32, kMustDeliver = false;  // so that both ways are run
 struct Delivery {
-  Bits64 word;  // turns that are over
-  GPU_INLINE void open() { word = 0; }
-  GPU_INLINE void arrive() { ++word; }
-  GPU_INLINE void expect(unsigned) { ++word; }
+  Bits32 turns;              // that are over
+  Bits16 threads, arrivals;  // of a turn, in this one
+  GPU_INLINE void open(unsigned count = 1) { *this = {0, static_cast<Bits16>(count), 0}; }
+  GPU_INLINE void arrive() {
+    if (++arrivals < threads) return;
+    arrivals = 0;
+    ++turns;
+  }
+  GPU_INLINE void arrive_when_copied() { arrive(); }
+  GPU_INLINE void expect(unsigned) { arrive(); }
   GPU_INLINE void bring(void* shared, const void* global, unsigned bytes) {
     __builtin_memcpy(shared, global, bytes);
   }
-  GPU_INLINE bool there(unsigned turn) const { return word % 2 != turn; }
+  GPU_INLINE bool there(unsigned turn) const { return turns % 2 != turn; }
   GPU_INLINE void wait(unsigned turn) const {
     while (!there(turn)) pause();
   }
@@ -174,8 +199,9 @@ struct Delivery {
 inline constexpr bool kDelivers = false, kMustDeliver = false;
 struct Delivery {
   Bits64 word;
-  GPU_INLINE void open() {}
+  GPU_INLINE void open(unsigned = 1) {}
   GPU_INLINE void arrive() {}
+  GPU_INLINE void arrive_when_copied() {}
   GPU_INLINE void expect(unsigned) {}
   GPU_INLINE void bring(void*, const void*, unsigned) {}
   GPU_INLINE bool there(unsigned) { return true; }

@@ -26,10 +26,10 @@ namespace tl {
 namespace {
 
 constexpr std::array<std::string_view, kModuleCount> kModuleNames = {
-    "affine",    "binary", "cast",         "conv",          "fill",   "indexing",
-    "quantized", "reduce", "sort",         "ternary",       "unary",  "matmul",
-    "attention", "norm",   "quant_vector", "quant_matrix",  "decode", "sample",
-    "cache",     "train",  "row_grad",     "attention_grad"};
+    "affine",    "binary", "cast",         "conv",           "fill",        "indexing",
+    "quantized", "reduce", "sort",         "ternary",        "unary",       "matmul",
+    "attention", "norm",   "quant_vector", "quant_matrix",   "decode",      "sample",
+    "cache",     "train",  "row_grad",     "attention_grad", "quant_group", "quant_row"};
 
 constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
   switch (module) {
@@ -59,8 +59,12 @@ constexpr std::span<const std::string_view> kernels_of(ModuleId module) {
       return kernels::kNormViews;
     case ModuleId::Quantized:
       return kernels::kQuantizedViews;
+    case ModuleId::QuantGroup:
+      return kernels::kQuantGroupViews;
     case ModuleId::QuantMatrix:
       return kernels::kQuantMatrixViews;
+    case ModuleId::QuantRow:
+      return kernels::kQuantRowViews;
     case ModuleId::QuantVector:
       return kernels::kQuantVectorViews;
     case ModuleId::RowGrad:

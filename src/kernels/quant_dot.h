@@ -50,6 +50,21 @@ GPU_INLINE PackedBytes<kCount> pack_bytes(const float (&value)[kCount]) {
   return packed;
 }
 
+// Bytes and scales of 32 elements of a vector.
+struct PackedGroup {
+  Vec<Bits8, 16> low, high;
+  Vec<float, 4> scale;
+  GPU_INLINE void load(const Bits8* low_half, const Bits8* high_half,
+                       const tl::kernels::QuantScale* with) {
+    low = load_vec<16>(low_half);
+    high = load_vec<16>(high_half);
+    scale = load_vec<4>(&with->d);
+  }
+  // `sum` with what they and 32 elements of w add up to.
+  template <class W>
+  GPU_INLINE float add(float sum, const W& w) const;
+};
+
 // 2^(8 - e) for a largest of 2^e up to 2^(e+1), which brings it to where f16 has its best; 1 for
 // zero, infinity and NaN.
 GPU_INLINE float half_factor(float largest) {
@@ -97,4 +112,15 @@ GPU_INLINE float add_group(float sum, const W& w, const Bits32 (&x)[8],
     }
   }
   return sum;
+}
+
+template <class W>
+GPU_INLINE float PackedGroup::add(float sum, const W& w) const {
+  Bits32 bytes[8];
+  GPU_UNROLLED
+  for (int j = 0; j < 4; ++j) {
+    bytes[j] = low.words.at[j];
+    bytes[4 + j] = high.words.at[j];
+  }
+  return add_group(sum, w, bytes, {scale.get(0), {scale.get(1), scale.get(2)}, scale.get(3)});
 }

@@ -11,6 +11,7 @@
 #include "gpu_mma.h"
 #include "gpu_quant.h"
 #include "quant_blocks.h"
+#include "quant_halves.h"
 #include "quant_words.h"
 
 namespace blocks = tl::quant_blocks;
@@ -20,34 +21,6 @@ using tl::kernels::kQuantNarrow;
 using tl::kernels::kQuantWide;
 using tl::kernels::QuantProduct;
 using tl::kernels::QuantTile;
-
-// ---- weights as f16
-
-// What 32 weights need besides their codes.
-template <class W>
-struct Factors {
-  Bits32 scale[W::kScales], minimum[W::kScales];
-  // `there` is false for a group past the end of the row: all its weights are zero.
-  GPU_INLINE void open(const W& w, bool there) {
-    const Bits32 mask = 0u - static_cast<Bits32>(there);
-    GPU_UNROLLED
-    for (int i = 0; i < W::kScales; ++i) {
-      scale[i] = pair_both(w.scale(i)) & mask;
-      minimum[i] = W::kHasMinimum ? pair_both(-w.minimum(i)) & mask : 0u;
-    }
-  }
-  // Elements 4 j to 4 j + 3. A byte behind 0x64 is 1024 and the byte, as a half.
-  GPU_INLINE void weights(const W& w, int j, Bits32* to) const {
-    constexpr Bits32 kOne = bits::f32_to_f16(-1024.0f - (W::kSigned ? 128.0f : W::kBias));
-    constexpr Bits32 kOffset = kOne | kOne << 16;
-    const Bits32 codes = W::kSigned ? w.codes(j) ^ 0x80808080u : w.codes(j);
-    const int which = W::kScales == 1 ? 0 : j / 4;
-    const Bits32 low = pick_bytes<0, 4, 1, 4>(codes, 0x64646464u);
-    const Bits32 high = pick_bytes<2, 4, 3, 4>(codes, 0x64646464u);
-    to[0] = pair_fma(pair_add(low, kOffset), scale[which], minimum[which]);
-    to[1] = pair_fma(pair_add(high, kOffset), scale[which], minimum[which]);
-  }
-};
 
 // ---- products
 
@@ -279,23 +252,9 @@ GPU_INLINE void multiply_plainly(const Bits8* w, const Half* x, const float* sca
     float sum = 0.0f;
     GPU_ROLLED
     for (Index group = 0; group < p.k / 32; ++group) {
-      typename W::Raw raw;
-      raw.load(w + row * p.row_bytes, group);
-      W from;
-      from.open(raw);
-      Factors<W> factors;
-      factors.open(from, true);
-      GPU_UNROLLED
-      for (int j = 0; j < 8; ++j) {
-        Bits32 left[2];
-        factors.weights(from, j, left);
-        const auto right = load_vec<4>(x + token * p.x_row + 32 * group + 4 * j);
-        GPU_UNROLLED
-        for (int e = 0; e < 4; ++e) {
-          const auto half = static_cast<Bits16>(left[e / 2] >> 16 * (e % 2));
-          sum = math::fma(f16_to_float(half), to_float(right.get(e)), sum);
-        }
-      }
+      const Half* with = x + token * p.x_row + 32 * group;
+      sum = add_group_of_halves<W>(sum, w + row * p.row_bytes, group,
+                                   [&](int e) { return to_float(with[e]); });
     }
     words::store(y, p.y_type, token * p.n + row, sum * scales[token]);
   }

@@ -9,11 +9,13 @@
 #define GPU_LEAST_BLOCKS 4
 #include "gpu.h"
 #include "gpu_quant.h"
+#include "gpu_together.h"
 #include "quant_blocks.h"
 #include "quant_dot.h"
 #include "quant_words.h"
 
 namespace blocks = tl::quant_blocks;
+using tl::kernels::group_place;
 using tl::kernels::kQuantRowStep;
 using tl::kernels::kQuantVectorRows;
 using tl::kernels::QuantProduct;
@@ -57,19 +59,24 @@ GPU_KERNEL void pack_bf16(const BFloat16* x, Bits8* bytes, QuantScale* scales, Q
 
 // ---- vectors as f16, for module QUANT_MATRIX
 
+// What a block multiplies a row by.
+template <class T>
+GPU_INLINE float factor_of_row(const T* row, Index k) {
+  float largest = 0.0f;
+  GPU_ROLLED
+  for (Index i = thread_index(); i < k; i += kBlockThreads) {
+    largest = math::max(largest, math::abs(to_float(row[i])));
+  }
+  return half_factor(block_max(largest));
+}
+
 // A block makes a row.
 template <class T>
 GPU_INLINE void halve(const T* x, Half* to, float* scales, const QuantProduct& p) {
   await_earlier();
   const Index row = block_index();
   const T* from = x + row * p.k;
-  float largest = 0.0f;
-  GPU_ROLLED
-  for (Index i = thread_index(); i < p.k; i += kBlockThreads) {
-    largest = math::max(largest, math::abs(to_float(from[i])));
-  }
-  largest = block_max(largest);
-  const float factor = half_factor(largest);
+  const float factor = factor_of_row(from, p.k);
   if (thread_index() == 0) scales[row] = 1.0f / factor;
   GPU_ROLLED
   for (Index i = thread_index(); i < p.x_row; i += kBlockThreads) {
@@ -87,26 +94,44 @@ GPU_KERNEL void halve_bf16(const BFloat16* x, Half* to, float* scales, QuantProd
   halve(x, to, scales, p);
 }
 
-// ---- products
-
-// Bytes and scales of 32 elements of x.
-struct Bytes {
-  Vec<Bits8, 16> low, high;
-  Vec<float, 4> scale;
-  GPU_INLINE void load(const Bits8* x, const QuantScale* scales, Index x_row, int vector,
-                       int group) {
-    const Bits8* at = x + vector * x_row + group / 32 * kQuantRowStep + group % 32 * 16;
-    low = load_vec<16>(at);
-    high = load_vec<16>(at + kQuantRowStep / 2);
-    scale = load_vec<4>(&scales[vector * (x_row / 32) + group].d);
+// The same for module QUANT_GROUP: the row's pieces of eight halves go where group_place() says.
+// Its eight are two of each of four lanes.
+template <class T>
+GPU_INLINE void tile(const T* x, Half* to, float* scales, const QuantProduct& p) {
+  await_earlier();
+  const Index row = block_index();
+  const T* from = x + row * p.k;
+  const float factor = factor_of_row(from, p.k);
+  if (thread_index() == 0) scales[row] = 1.0f / factor;
+  GPU_ROLLED
+  for (Index piece = thread_index(); piece < p.x_row / 8; piece += kBlockThreads) {
+    const Index first = piece / 16 * 128 + piece % 16 * 2;
+    Vec<Half, 8> eight;
+    GPU_UNROLLED
+    for (int i = 0; i < 8; ++i) {
+      const Index column = first + i / 2 * 32 + i % 2;
+      eight.set(i, from_float<Half>(column < p.k ? to_float(from[column]) * factor : 0.0f));
+    }
+    store_vec(to + group_place(row, first, p.x_row), eight);
   }
-};
+}
+
+GPU_KERNEL void tile_f32(const float* x, Half* to, float* scales, QuantProduct p) {
+  tile(x, to, scales, p);
+}
+GPU_KERNEL void tile_f16(const Half* x, Half* to, float* scales, QuantProduct p) {
+  tile(x, to, scales, p);
+}
+GPU_KERNEL void tile_bf16(const BFloat16* x, Half* to, float* scales, QuantProduct p) {
+  tile(x, to, scales, p);
+}
+
+// ---- products
 
 // Rows of w that are taken at a time share what is read of x.
 template <class Format, int kVectors>
 GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, void* y,
                     const QuantProduct& p) {
-  await_earlier();
   using W = words::Words<Format>;
   constexpr int kRows = kQuantVectorRows<kVectors>;
   constexpr int kWarps = static_cast<int>(kBlockThreads / kWarp);
@@ -115,6 +140,11 @@ GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, vo
   const int part = warp % p.parts;
   const Index first_row =
       (static_cast<Index>(block_index()) * (kWarps / p.parts) + warp / p.parts) * kRows;
+  const Index last_row = first_row + kRows < p.n ? first_row + kRows : p.n;
+  // While x is still being packed.
+  call_range<2 * kRows>(w + first_row * p.row_bytes + static_cast<Index>(part) * kRows * 8192,
+                        w + last_row * p.row_bytes, w);
+  await_earlier();
   float sum[kRows][kVectors] = {};
   const Bits8* rows[kRows];
   GPU_UNROLLED
@@ -123,17 +153,13 @@ GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, vo
     rows[r] = w + row * p.row_bytes;
   }
   const int groups = static_cast<int>(p.k / 32);
-  const auto add = [&](const W(&from)[kRows], int v, const Bytes& with) {
-    Bits32 bytes[8];
+  const auto add = [&](const W(&from)[kRows], int v, const PackedGroup& with) {
     GPU_UNROLLED
-    for (int j = 0; j < 4; ++j) {
-      bytes[j] = with.low.words.at[j];
-      bytes[4 + j] = with.high.words.at[j];
-    }
-    const QuantScale scale = {
-        with.scale.get(0), {with.scale.get(1), with.scale.get(2)}, with.scale.get(3)};
-    GPU_UNROLLED
-    for (int r = 0; r < kRows; ++r) sum[r][v] = add_group(sum[r][v], from[r], bytes, scale);
+    for (int r = 0; r < kRows; ++r) sum[r][v] = with.add(sum[r][v], from[r]);
+  };
+  const auto load = [&](PackedGroup& of, int v, int g) {
+    const Bits8* at = x + v * p.x_row + g / 32 * kQuantRowStep + g % 32 * 16;
+    of.load(at, at + kQuantRowStep / 2, scales + v * (p.x_row / 32) + g);
   };
   // kAhead groups: all of w first, so that a lane waits for memory once.
   const auto take = [&](auto ahead, int group, int step) {
@@ -146,16 +172,16 @@ GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, vo
     }
     GPU_UNROLLED
     for (int u = 0; u < kAhead; ++u) {
-      Bytes first;
-      first.load(x, scales, p.x_row, 0, group + u * step);
+      PackedGroup first;
+      load(first, 0, group + u * step);
       W from[kRows];
       GPU_UNROLLED
       for (int r = 0; r < kRows; ++r) from[r].open(raw[u][r]);
       add(from, 0, first);
       GPU_UNROLLED
       for (int v = 1; v < kVectors; ++v) {
-        Bytes more;
-        more.load(x, scales, p.x_row, v, group + u * step);
+        PackedGroup more;
+        load(more, v, group + u * step);
         add(from, v, more);
       }
     }

@@ -46,6 +46,8 @@ constexpr Program program_of(ModuleId module) {
     case ModuleId::Quantized:
     case ModuleId::QuantVector:
     case ModuleId::QuantMatrix:
+    case ModuleId::QuantGroup:
+    case ModuleId::QuantRow:
       return Program::Quantised;
     case ModuleId::Sample:
       return Program::Sampling;

@@ -110,9 +110,12 @@ TEST_P(GpuProducts, SweepOverEveryKernel) {
       const auto x = numbers(m * k, 9);
       expect_near(w, x, multiply(ProductPath::Vector, w, x), kByteBound, "vector");
     }
+    const auto one = numbers(k, 9);
+    EXPECT_EQ(multiply(ProductPath::Row, w, one), multiply(ProductPath::Vector, w, one)) << type;
     const auto x = numbers(3 * k, 9);
     expect_near(w, x, multiply(ProductPath::Narrow, w, x), kHalfBound, "narrow");
     expect_near(w, x, multiply(ProductPath::Wide, w, x), kHalfBound, "wide");
+    expect_near(w, x, multiply(ProductPath::Group, w, x), kHalfBound, "group");
   }
   for (const QType type : block_types()) {
     const QTensor w = weight(type, 2, k, device());
@@ -148,6 +151,46 @@ TEST_P(GpuProducts, AVectorsResultDoesNotDependOnItsCompany) {
   }
 }
 
+// Rows in one piece and in several, whole and not, more and fewer than there are warps.
+TEST_P(GpuProducts, RowsGiveTheBitsOfVectors) {
+  for (const QType type : product_types()) {
+    const std::int64_t unit = format_of(type).elements;
+    for (const std::int64_t k : {unit, 2048 + unit, std::int64_t{4096}, 8192 + 3 * unit}) {
+      const std::int64_t n = simulated() && k > 4096 ? 70 : 600;
+      const QTensor w = weight(type, n, k, device());
+      const auto x = numbers(k, 18);
+      const auto y = multiply(ProductPath::Row, w, x);
+      expect_near(w, x, y, kByteBound, "row");
+      // Long rows of a small matrix are cut there, and added up in another order.
+      const bool cut = n < 16 * device().properties().multiprocessors && k >= 2048;
+      if (!cut) {
+        EXPECT_EQ(y, multiply(ProductPath::Vector, w, x)) << type << ' ' << k;
+      }
+    }
+  }
+}
+
+// A vector anywhere in memory, in every dtype.
+TEST_P(GpuProducts, RowsTakeVectorsThatLieAnywhere) {
+  const std::int64_t k = 512;
+  const QTensor w = weight(QType::Q5_0, 40, k, device());
+  const Tensor all = to(Tensor::from(numbers(k + 8, 19), {k + 8}), device());
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
+    for (const std::int64_t skip : {0, 1, 4}) {
+      const Tensor x = to_dtype(all, dtype).narrow(0, skip, k);
+      std::vector<Tensor> results;
+      for (const auto path : {ProductPath::Row, ProductPath::Vector}) {
+        Tensor y = Tensor::uninitialized({1, 40}, dtype, device());
+        gpu::product(path, w.type(), w.memory(), ProductShape{40, k, 1}, x, y);
+        results.push_back(y);
+      }
+      EXPECT_EQ(to_dtype(results[0], DType::F32).to_vector<float>(),
+                to_dtype(results[1], DType::F32).to_vector<float>())
+          << dtype << ' ' << skip;
+    }
+  }
+}
+
 TEST_P(GpuProducts, EveryFormatIsMultipliedAsDecoded) {
   for (const QType type : block_types()) {
     const QTensor w = weight(type, 11, 768, device());
@@ -165,13 +208,16 @@ TEST_P(GpuProducts, MatricesOfEverySizeAreNearTheTruth) {
     // Neither a whole number of chunks nor of what the warps take together.
     const std::int64_t k = format_of(type).elements == 32 ? 32 * 9 : 256;
     for (const Case& each : {Case{ProductPath::Narrow, 1, 1}, Case{ProductPath::Narrow, 35, 41},
-                             Case{ProductPath::Wide, 3, 9}, Case{ProductPath::Wide, 150, 131}}) {
+                             Case{ProductPath::Wide, 3, 9}, Case{ProductPath::Wide, 150, 131},
+                             Case{ProductPath::Group, 3, 9}, Case{ProductPath::Group, 150, 131}}) {
       // Tiles are the same for all types: a few stand for them where a device is simulated.
       if (each.n == 150 && simulated() && type != QType::Q4_0 && type != QType::Q6_K) continue;
       const QTensor w = weight(type, each.n, k, device());
       const auto x = numbers(each.m * k, 12);
       expect_near(w, x, multiply(each.path, w, x), kHalfBound,
-                  each.path == ProductPath::Wide ? "wide" : "narrow");
+                  each.path == ProductPath::Wide    ? "wide"
+                  : each.path == ProductPath::Group ? "group"
+                                                    : "narrow");
     }
   }
 }
@@ -184,6 +230,7 @@ TEST_P(GpuProducts, LongRowsUseEveryPart) {
     expect_near(w, x, multiply(ProductPath::Vector, w, x), kByteBound, "vector");
     expect_near(w, x, multiply(ProductPath::Narrow, w, x), kHalfBound, "narrow");
     expect_near(w, x, multiply(ProductPath::Wide, w, x), kHalfBound, "wide");
+    expect_near(w, x, multiply(ProductPath::Group, w, x), kHalfBound, "group");
   }
 }
 
@@ -195,8 +242,8 @@ TEST_P(GpuProducts, SmallFloatsComeAndGo) {
     const auto rounded =
         to_dtype(to_dtype(Tensor::from(x, {4, k}), dtype), DType::F32).to_vector<float>();
     const double rounding = dtype == DType::F16 ? 0x1p-11 : 0x1p-8;
-    for (const auto path :
-         {ProductPath::Vector, ProductPath::Decoded, ProductPath::Narrow, ProductPath::Wide}) {
+    for (const auto path : {ProductPath::Vector, ProductPath::Decoded, ProductPath::Narrow,
+                            ProductPath::Wide, ProductPath::Group}) {
       // A result is rounded once more; it is at most a few times the usual size.
       const double bound = (path == ProductPath::Vector ? kByteBound : kHalfBound) + 6 * rounding;
       expect_near(w, rounded, multiply(path, w, x, dtype), bound, name(dtype));
@@ -212,7 +259,7 @@ TEST_P(GpuProducts, RowsOfAnySizeKeepTheirPrecision) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     x[i] *= std::ldexp(1.0f, 10 * static_cast<int>(i / static_cast<std::size_t>(k)) - 60);
   }
-  for (const auto path : {ProductPath::Narrow, ProductPath::Wide}) {
+  for (const auto path : {ProductPath::Narrow, ProductPath::Wide, ProductPath::Group}) {
     expect_near(w, x, multiply(path, w, x), kHalfBound, "rows of many sizes", 0);
   }
 }
@@ -220,7 +267,8 @@ TEST_P(GpuProducts, RowsOfAnySizeKeepTheirPrecision) {
 TEST_P(GpuProducts, ZeroRowsAreZeroAndInfinitiesStay) {
   const std::int64_t k = 256;
   const QTensor w = weight(QType::Q4_0, 5, k, device());
-  for (const auto path : {ProductPath::Vector, ProductPath::Narrow, ProductPath::Wide}) {
+  for (const auto path :
+       {ProductPath::Vector, ProductPath::Narrow, ProductPath::Wide, ProductPath::Group}) {
     std::vector<float> x(static_cast<std::size_t>(3 * k), 0.0f);
     for (std::int64_t j = 0; j < k; ++j) x[static_cast<std::size_t>(k + j)] = 1.0f;
     x[static_cast<std::size_t>(2 * k + 5)] = INFINITY;

@@ -37,10 +37,12 @@ enum class ModuleId : std::uint8_t {
   Cache,
   Train,
   RowGrad,
-  AttentionGrad
+  AttentionGrad,
+  QuantGroup,
+  QuantRow
 };
 
-inline constexpr int kModuleCount = 22;
+inline constexpr int kModuleCount = 24;
 
 // "cast": the module's source is src/kernels/cast.cu and its image cast.<architecture>.
 std::string_view name(ModuleId module);

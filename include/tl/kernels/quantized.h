@@ -1,4 +1,4 @@
-// The kernels of modules QUANTIZED, QUANT_VECTOR and QUANT_MATRIX.
+// The kernels of modules QUANTIZED, QUANT_VECTOR, QUANT_MATRIX, QUANT_GROUP and QUANT_ROW.
 #pragma once
 
 #include <array>
@@ -65,6 +65,22 @@ constexpr KernelId halve_kernel(DType x) {
   return {ModuleId::QuantVector,
           static_cast<std::uint16_t>(decoded_kernel(kernels::kBlockFormats.size()).index +
                                      decoded_place(x))};
+}
+
+// The same, cut into tiles, for QUANT_GROUP.
+constexpr KernelId tile_kernel(DType x) {
+  return {ModuleId::QuantVector,
+          static_cast<std::uint16_t>(halve_kernel(x).index + kernels::kDecodedTypes.size())};
+}
+
+// QUANT_ROW: products with one row of x.
+constexpr KernelId row_kernel(unsigned product_format) {
+  return {ModuleId::QuantRow, static_cast<std::uint16_t>(product_format)};
+}
+
+// QUANT_GROUP: products of tiles by matrix units of four warps.
+constexpr KernelId group_kernel(unsigned product_format) {
+  return {ModuleId::QuantGroup, static_cast<std::uint16_t>(product_format)};
 }
 
 // QUANT_MATRIX: products of large and of small tiles.

@@ -1,4 +1,5 @@
-// The kernels of modules QUANTIZED, QUANT_VECTOR and QUANT_MATRIX, in the order of their indices.
+// The kernels of modules QUANTIZED, QUANT_VECTOR, QUANT_MATRIX, QUANT_GROUP and QUANT_ROW, in the
+// order of their indices.
 #pragma once
 
 #include "kernels/kernel_name.h"
@@ -25,7 +26,7 @@ static_assert(kQuantizedViews[dequantize_kernel(8, DType::BF16).index] == "dequa
 static_assert(kQuantizedViews[quantize_kernel(5).index] == "quantize_q8_1");
 
 inline constexpr auto kQuantVectorNames = [] {
-  std::array<KernelName, 2 * kDecodedTypes.size() +
+  std::array<KernelName, 3 * kDecodedTypes.size() +
                              kProductFormats.size() * kProductVectors.size() + kBlockFormats.size()>
       names;
   constexpr std::array<std::string_view, kProductVectors.size()> kCounts = {"1", "2", "4", "8"};
@@ -35,7 +36,9 @@ inline constexpr auto kQuantVectorNames = [] {
     for (const std::string_view count : kCounts) names[at++] = kernel_name("dot", format, count);
   }
   for (const std::string_view format : kBlockFormats) names[at++] = kernel_name("decoded", format);
-  for (const DType from : kDecodedTypes) names[at++] = kernel_name("halve", name(from));
+  for (const std::string_view family : {"halve", "tile"}) {
+    for (const DType from : kDecodedTypes) names[at++] = kernel_name(family, name(from));
+  }
   return names;
 }();
 inline constexpr auto kQuantVectorViews = views(kQuantVectorNames);
@@ -44,6 +47,7 @@ static_assert(kQuantVectorViews[pack_kernel(DType::BF16).index] == "pack_bf16");
 static_assert(kQuantVectorViews[dot_kernel(7, 3).index] == "dot_q4_k_8");
 static_assert(kQuantVectorViews[decoded_kernel(26).index] == "decoded_q2_0");
 static_assert(kQuantVectorViews[halve_kernel(DType::F16).index] == "halve_f16");
+static_assert(kQuantVectorViews[tile_kernel(DType::BF16).index] == "tile_bf16");
 
 inline constexpr auto kQuantMatrixNames = [] {
   std::array<KernelName, 2 * kProductFormats.size()> names;
@@ -57,5 +61,20 @@ inline constexpr auto kQuantMatrixViews = views(kQuantMatrixNames);
 
 static_assert(kQuantMatrixViews[matrix_kernel(true, 9).index] == "wide_q6_k");
 static_assert(kQuantMatrixViews[matrix_kernel(false, 12).index] == "narrow_mxfp4");
+
+// One for each format.
+constexpr auto product_names(std::string_view family) {
+  std::array<KernelName, kProductFormats.size()> names;
+  std::size_t at = 0;
+  for (const std::string_view format : kProductFormats) names[at++] = kernel_name(family, format);
+  return names;
+}
+inline constexpr auto kQuantGroupNames = product_names("group");
+inline constexpr auto kQuantGroupViews = views(kQuantGroupNames);
+inline constexpr auto kQuantRowNames = product_names("row");
+inline constexpr auto kQuantRowViews = views(kQuantRowNames);
+
+static_assert(kQuantGroupViews[group_kernel(9).index] == "group_q6_k");
+static_assert(kQuantRowViews[row_kernel(0).index] == "row_q4_0");
 
 }  // namespace tl::kernels

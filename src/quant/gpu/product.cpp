@@ -39,6 +39,16 @@ bool has_matrix_units(const Device& device) {
   return !name.starts_with("gfx906") && !name.starts_with("gfx10");
 }
 
+// Whether four warps have a matrix unit together.
+bool has_group_units(const Device& device) { return device.architecture() == "sm_90"; }
+
+// Whether it brings memory to shared memory by itself (kDelivers in kernels/gpu_together.h).
+bool brings_memory(const Device& device) {
+  return device.is_cuda() && device.properties().major >= 9 && device.warp_width() == 32;
+}
+
+constexpr std::int64_t kRowLongest = 16384;  // columns for QUANT_ROW
+
 QuantProduct describe(QType type, const ProductShape& shape, const Tensor& y) {
   QuantProduct p = {};
   p.n = shape.n;
@@ -66,6 +76,37 @@ int parts_of(const Device& device, const ProductShape& shape) {
   return parts;
 }
 
+// Rows of x as bytes, `rows` of them, of which those past m are never written.
+struct Packed {
+  Tensor bytes, scales;
+  const std::uint8_t* read_bytes(const Stream& stream) const {
+    return reinterpret_cast<const std::uint8_t*>(bytes.read(stream));
+  }
+  const kernels::QuantScale* read_scales(const Stream& stream) const {
+    return reinterpret_cast<const kernels::QuantScale*>(scales.read(stream));
+  }
+};
+Packed pack(QuantProduct& p, const Tensor& x, std::int64_t rows) {
+  const Device device = x.device();
+  const Stream& stream = device.stream();
+  p.x_row = round_up(p.k, kernels::kQuantRowStep);
+  Packed packed{Tensor::uninitialized({rows, p.x_row}, DType::U8, device),
+                Tensor::uninitialized({rows, p.x_row / 32, 4}, DType::F32, device)};
+  run(device, pack_kernel(x.dtype()),
+      {.grid = {static_cast<std::uint64_t>(p.x_row / (4 * kernels::kQuantVectorThreads)),
+                static_cast<std::uint64_t>(p.m)},
+       .block = {kernels::kQuantVectorThreads}},
+      x.read(stream), reinterpret_cast<std::uint8_t*>(packed.bytes.write(stream)),
+      reinterpret_cast<kernels::QuantScale*>(packed.scales.write(stream)), p);
+  return packed;
+}
+
+// Whether one row of x is for the kernels of one launch: where those of several rows cut none of
+// the weight's into parts, so that the bits are the same, and each block can keep x.
+bool takes_row(const Device& device, const ProductShape& shape) {
+  return shape.m == 1 && shape.k <= kRowLongest && parts_of(device, shape) == 1;
+}
+
 void vector_product(QType type, const RawMemory& blocks, QuantProduct p, const ProductShape& shape,
                     const Tensor& x, Tensor& y) {
   const Device device = y.device();
@@ -74,18 +115,8 @@ void vector_product(QType type, const RawMemory& blocks, QuantProduct p, const P
       std::lower_bound(kernels::kProductVectors.begin(), kernels::kProductVectors.end(), shape.m) -
       kernels::kProductVectors.begin());
   // As many rows as the kernel reads; those that are not there are never written, nor their sums.
-  const std::int64_t rows = kernels::kProductVectors[kind];
-  p.x_row = round_up(p.k, kernels::kQuantRowStep);
+  const Packed packed = pack(p, x, kernels::kProductVectors[kind]);
   p.parts = parts_of(device, shape);
-  Tensor bytes = Tensor::uninitialized({rows, p.x_row}, DType::U8, device);
-  Tensor scales = Tensor::uninitialized({rows, p.x_row / 32, 4}, DType::F32, device);
-  auto* to = reinterpret_cast<std::uint8_t*>(bytes.write(stream));
-  auto* with = reinterpret_cast<kernels::QuantScale*>(scales.write(stream));
-  run(device, pack_kernel(x.dtype()),
-      {.grid = {static_cast<std::uint64_t>(p.x_row / (4 * kernels::kQuantVectorThreads)),
-                static_cast<std::uint64_t>(shape.m)},
-       .block = {kernels::kQuantVectorThreads}},
-      x.read(stream), to, with, p);
   const std::int64_t rows_of_block =
       kernels::kQuantVectorThreads / device.warp_width() / p.parts *
       (kind == 0 ? kernels::kQuantVectorRows<1> : kernels::kQuantVectorRows<2>);
@@ -93,8 +124,39 @@ void vector_product(QType type, const RawMemory& blocks, QuantProduct p, const P
   run(device, dot_kernel(place_in(kernels::kProductFormats, type), kind),
       {.grid = {static_cast<std::uint64_t>(round_up(p.n, rows_of_block) / rows_of_block)},
        .block = {kernels::kQuantVectorThreads}},
-      from, static_cast<const std::uint8_t*>(to), static_cast<const kernels::QuantScale*>(with),
-      y.write(stream), p);
+      from, packed.read_bytes(stream), packed.read_scales(stream), y.write(stream), p);
+}
+
+// `bytes` of shared memory where the device brings memory there by itself and a block may have as
+// much, else none.
+std::uint32_t shared_for_slots(const Device& device, KernelId id, int bytes) {
+  constexpr std::uint64_t kBeside = 2048;  // what a kernel has in any case
+  const auto wanted = static_cast<std::uint32_t>(bytes);
+  if (!brings_memory(device) ||
+      device.properties().shared_memory_per_block_optin < kBeside + wanted ||
+      !allow_shared_bytes(device, device.modules().function(module_spec(id.module), id.index),
+                          wanted)) {
+    return 0;
+  }
+  return wanted;
+}
+
+void row_product(QType type, const RawMemory& blocks, QuantProduct p, const Tensor& x, Tensor& y) {
+  const Device device = y.device();
+  const Stream& stream = device.stream();
+  const auto* from = reinterpret_cast<const std::uint8_t*>(blocks.data(stream));
+  const std::int64_t warps = kernels::kQuantRowThreads / device.warp_width();
+  const std::int64_t grid =
+      std::min(std::int64_t{device.properties().multiprocessors} * kernels::kQuantRowBlocks,
+               round_up(p.n, warps) / warps);
+  p.x_row = p.n / grid;
+  p.parts = static_cast<int>(p.n % grid);
+  run(device, row_kernel(place_in(kernels::kProductFormats, type)),
+      {.grid = {static_cast<std::uint64_t>(grid)},
+       .block = {kernels::kQuantRowThreads},
+       .shared_bytes =
+           static_cast<std::uint32_t>(kernels::row_vector_bytes(static_cast<int>(p.k / 32)))},
+      from, x.read(stream), y.write(stream), p);
 }
 
 void decoded_product(QType type, const RawMemory& blocks, const QuantProduct& p, const Tensor& x,
@@ -127,6 +189,36 @@ Halves halve(QuantProduct& p, const Tensor& x, std::int64_t step) {
   return halves;
 }
 
+// Bytes of a row in a chunk of QUANT_GROUP's columns.
+int chunk_bytes(QType type) {
+  const QFormat& format = format_of(type);
+  return static_cast<int>(kernels::kQuantGroupChunk / format.elements *
+                          static_cast<std::int64_t>(format.bytes));
+}
+
+void group_product(QType type, const RawMemory& blocks, QuantProduct p, const Tensor& x,
+                   Tensor& y) {
+  const Device device = y.device();
+  const Stream& stream = device.stream();
+  const KernelId id = group_kernel(place_in(kernels::kProductFormats, type));
+  const std::uint32_t shared =
+      shared_for_slots(device, id, kernels::group_shared_bytes(chunk_bytes(type)));
+  p.parts = shared == 0 ? 0 : 1;
+  p.x_row = round_up(p.k, kernels::kQuantGroupChunk);
+  const std::int64_t across = round_up(p.m, kernels::kQuantGroup.tokens);
+  Tensor rows = Tensor::uninitialized({across, p.x_row}, DType::F16, device);
+  Tensor scales = Tensor::uninitialized({p.m}, DType::F32, device);
+  run(device, tile_kernel(x.dtype()),
+      {.grid = {static_cast<std::uint64_t>(p.m)}, .block = {kernels::kQuantVectorThreads}},
+      x.read(stream), rows.write(stream), scales.write<float>(stream), p);
+  const auto tiles = static_cast<std::uint64_t>(round_up(p.n, kernels::kQuantGroup.rows) /
+                                                kernels::kQuantGroup.rows *
+                                                (across / kernels::kQuantGroup.tokens));
+  const auto* from = reinterpret_cast<const std::uint8_t*>(blocks.data(stream));
+  run(device, id, {.grid = {tiles}, .block = {kernels::kQuantGroupThreads}, .shared_bytes = shared},
+      from, rows.read(stream), scales.read<float>(stream), y.write(stream), p);
+}
+
 void matrix_product(bool wide, QType type, const RawMemory& blocks, QuantProduct p, const Tensor& x,
                     Tensor& y) {
   const Device device = y.device();
@@ -149,9 +241,22 @@ std::optional<ProductPath> product_path(const Device& device, QType type, const 
                                         const ProductShape& shape) {
   const bool by_codes = has_codes(type) && is_aligned(type, blocks, device);
   if (shape.m <= kernels::kQuantVectorMost) {
-    return by_codes ? ProductPath::Vector : ProductPath::Decoded;
+    if (!by_codes) return ProductPath::Decoded;
+    return takes_row(device, shape) ? ProductPath::Row : ProductPath::Vector;
   }
   if (!by_codes || !has_matrix_units(device)) return std::nullopt;
+  if (has_group_units(device)) {
+    // Their tiles are the largest: there have to be some for each multiprocessor, or few rows of x
+    // more than the small tiles have would take longer (docs/measurements/0005).
+    const std::int64_t tiles =
+        round_up(shape.n, kernels::kQuantGroup.rows) / kernels::kQuantGroup.rows *
+        (round_up(shape.m, kernels::kQuantGroup.tokens) / kernels::kQuantGroup.tokens);
+    const int processors = device.properties().multiprocessors;
+    if (tiles * 2 >= processors || (shape.m > 64 && tiles * 8 >= processors)) {
+      return ProductPath::Group;
+    }
+    return ProductPath::Narrow;
+  }
   // Large tiles need a quarter of the multiprocessors to be quicker than small ones, and more rows
   // of x than a small tile has (docs/measurements/0004).
   const std::int64_t tiles =
@@ -167,7 +272,8 @@ void product(ProductPath path, QType type, const RawMemory& blocks, const Produc
   const bool few = shape.m <= kernels::kQuantVectorMost;
   const bool by_codes = has_codes(type) && is_aligned(type, blocks, y.device());
   const bool vectors = path == ProductPath::Vector || path == ProductPath::Decoded;
-  if ((vectors && !few) || (path != ProductPath::Decoded && !by_codes)) {
+  if ((vectors && !few) || (path == ProductPath::Row && (shape.m != 1 || shape.k > kRowLongest)) ||
+      (path != ProductPath::Decoded && !by_codes)) {
     throw Error(ErrorKind::Unsupported, "linear", "no kernel for ", shape.m,
                 " rows and a weight of ", type, " by this path");
   }
@@ -175,12 +281,16 @@ void product(ProductPath path, QType type, const RawMemory& blocks, const Produc
   switch (path) {
     case ProductPath::Vector:
       return vector_product(type, blocks, p, shape, x, y);
+    case ProductPath::Row:
+      return row_product(type, blocks, p, x, y);
     case ProductPath::Decoded:
       return decoded_product(type, blocks, p, x, y);
     case ProductPath::Narrow:
       return matrix_product(false, type, blocks, p, x, y);
     case ProductPath::Wide:
       return matrix_product(true, type, blocks, p, x, y);
+    case ProductPath::Group:
+      return group_product(type, blocks, p, x, y);
   }
 }
 

@@ -12,9 +12,11 @@ namespace tl::gpu {
 
 enum class ProductPath : std::uint8_t {
   Vector,   // x as bytes, sums of integers; at most eight rows of x
+  Row,      // the same for one row of x and many of the weight; the same bits
   Decoded,  // numbers of the weight as f32; at most eight rows of x
   Narrow,   // matrix units, small tiles
-  Wide      // matrix units, large tiles
+  Wide,     // matrix units, large tiles
+  Group     // matrix units of four warps, larger tiles
 };
 
 struct ProductShape {

@@ -46,7 +46,9 @@ class Nvrtc {
   }
 
   std::vector<std::string> options(std::string_view architecture) const {
-    return {"--std=c++20", "--gpu-architecture=" + target_for(architecture)};
+    const std::string target = target_for(architecture);
+    // With the instructions that only this generation has, as in the images that are built ahead.
+    return {"--std=c++20", "--gpu-architecture=" + (target == "sm_90" ? "sm_90a" : target)};
   }
 
   bool compile(const Source& program, std::span<const Source> headers,
