@@ -83,11 +83,12 @@ class Readable {
   Layout straight_;
 };
 
-// `out` is contiguous, with elements of `out_size` bytes; count is not 0.
+// `out` is contiguous, with elements of `out_size` bytes; count is not 0. `may_go_straight`: the
+// kernel has a shorter way over contiguous operands (goes_straight()).
 template <int kInputs>
 Plan<kInputs> make_plan(const Shape& shape, std::int64_t count,
                         const std::array<Input, kInputs>& inputs, const std::byte* out,
-                        std::size_t out_size, Weight weight) {
+                        std::size_t out_size, Weight weight, bool may_go_straight = false) {
   Plan<kInputs> plan{};
   plan.reading.count = count;
   std::size_t widest = out_size;
@@ -143,7 +144,10 @@ Plan<kInputs> make_plan(const Shape& shape, std::int64_t count,
   reading.each = single || !whole ? 1 : width;
   reading.crosses = crosses ? 1 : 0;
   reading.groups = (count + reading.each - 1) / reading.each;
-  plan.shape = elementwise_shape(reading.groups, 1);
+  const bool straight =
+      may_go_straight && flat && reading.each > 1 && reading.access[0] == Access::Vector;
+  reading.straight = straight ? 1 : 0;
+  plan.shape = elementwise_shape(reading.groups, straight ? kernels::kStraightRun : 1);
   return plan;
 }
 
