@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "ops/gpu/copy.h"
 #include "ops/gpu/launcher.h"
@@ -45,10 +46,10 @@ class Readable {
   Readable(const Tensor& x, const Layout* layout) : tensor_(&x), layout_(layout) {
     if (layout == nullptr || !is_turned(*layout)) return;
     copy_ = Tensor::uninitialized(x.shape(), x.dtype(), x.device());
-    gpu::copy(x, copy_);
+    gpu::copy(x, *copy_);
     straight_ = Layout(layout->shape());
-    tensor_ = &copy_;
-    layout_ = &straight_;
+    tensor_ = &*copy_;
+    layout_ = &*straight_;
   }
   Readable(const Readable&) = delete;
   Readable& operator=(const Readable&) = delete;
@@ -79,8 +80,8 @@ class Readable {
 
   const Tensor* tensor_;
   const Layout* layout_;
-  Tensor copy_;
-  Layout straight_;
+  std::optional<Tensor> copy_;  // seldom there: to make an empty one takes as long as the rest
+  std::optional<Layout> straight_;
 };
 
 // `out` is contiguous, with elements of `out_size` bytes; count is not 0. `may_go_straight`: the
@@ -100,7 +101,7 @@ Plan<kInputs> make_plan(const Shape& shape, std::int64_t count,
   const int width = kernels::vector_width(weight, static_cast<int>(widest));
 
   if (contiguous) {
-    plan.walk = kernels::make_contiguous<kInputs>(count);
+    kernels::set_contiguous(plan.walk, count);
   } else {
     const Dims none = Dims::repeated(shape.size(), 0);
     Index dims[Dims::kMax];
