@@ -88,6 +88,28 @@ using bits::Bits8;
 
 constexpr unsigned kBlockThreads = GPU_THREADS;
 
+// What carries so many bytes through one instruction; 16 of them each vendor's own way.
+template <int kBytes>
+struct Carrier;
+template <>
+struct Carrier<1> {
+  using Type = Bits8;
+};
+template <>
+struct Carrier<2> {
+  using Type = Bits16;
+};
+template <>
+struct Carrier<4> {
+  using Type = Bits32;
+};
+template <>
+struct Carrier<8> {
+  using Type = Bits64;
+};
+template <class T>
+using CarrierOf = typename Carrier<sizeof(T)>::Type;
+
 // ---- NVIDIA
 
 #if defined(GPU_NVIDIA)
@@ -162,6 +184,21 @@ GPU_INLINE Bits32 atomic_swap_if(Bits32* p, Bits32 expected, Bits32 v) {
 }
 GPU_INLINE Bits64 atomic_swap_if(Bits64* p, Bits64 expected, Bits64 v) {
   return atomicCAS(p, expected, v);
+}
+
+// Reads and writes of what is not asked for again soon: caches keep the rest instead. T has 1, 2,
+// 4, 8 or 16 bytes.
+template <>
+struct Carrier<16> {
+  using Type = uint4;
+};
+template <class T>
+GPU_INLINE T load_once(const T* p) {
+  return __builtin_bit_cast(T, __ldcs(reinterpret_cast<const CarrierOf<T>*>(p)));
+}
+template <class T>
+GPU_INLINE void store_once(T* p, T value) {
+  __stcs(reinterpret_cast<CarrierOf<T>*>(p), __builtin_bit_cast(CarrierOf<T>, value));
 }
 
 GPU_INLINE void* dynamic_shared() {
@@ -333,6 +370,21 @@ GPU_INLINE T atomic_swap_if(T* p, T expected, T v) {
   return expected;
 }
 
+template <>
+struct Carrier<16> {
+  using Type = Bits32 __attribute__((ext_vector_type(4)));
+};
+template <class T>
+GPU_INLINE T load_once(const T* p) {
+  return __builtin_bit_cast(T,
+                            __builtin_nontemporal_load(reinterpret_cast<const CarrierOf<T>*>(p)));
+}
+template <class T>
+GPU_INLINE void store_once(T* p, T value) {
+  __builtin_nontemporal_store(__builtin_bit_cast(CarrierOf<T>, value),
+                              reinterpret_cast<CarrierOf<T>*>(p));
+}
+
 extern __attribute__((shared)) Bits64 gpu_dynamic_shared[];
 GPU_INLINE void* dynamic_shared() { return gpu_dynamic_shared; }
 
@@ -446,6 +498,15 @@ GPU_INLINE T atomic_max(T* p, T v) {
 template <class T>
 GPU_INLINE T atomic_or(T* p, T v) {
   return __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
+}
+
+template <class T>
+GPU_INLINE T load_once(const T* p) {
+  return *p;
+}
+template <class T>
+GPU_INLINE void store_once(T* p, T value) {
+  *p = value;
 }
 
 GPU_INLINE void* dynamic_shared() { return gpu_host_api->dynamic_shared(); }

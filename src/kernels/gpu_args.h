@@ -207,15 +207,19 @@ TL_FN Strided<kOperands> make_strided(int rank, const Index* dims,
   return walk;
 }
 
-// All operands contiguous: the layout of the common case.
+// All operands contiguous: the layout of the common case. `walk` is empty before.
 template <int kOperands>
-TL_FN Strided<kOperands> make_contiguous(Index count) {
-  Strided<kOperands> walk = {};
+TL_FN void set_contiguous(Strided<kOperands>& walk, Index count) {
   walk.count = count;
   walk.rank = 1;
   walk.contiguous = 1;
   walk.dim[0] = {static_cast<unsigned long long>(count), 0, 0};
   for (int k = 0; k < kOperands; ++k) walk.stride[k][0] = 1;
+}
+template <int kOperands>
+TL_FN Strided<kOperands> make_contiguous(Index count) {
+  Strided<kOperands> walk = {};
+  set_contiguous(walk, count);
   return walk;
 }
 

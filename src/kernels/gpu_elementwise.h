@@ -45,12 +45,13 @@ struct Group {
   Offsets<kOperands> here, next;
 };
 
-// body(group) for every group.
+// body(group) for every group from `first` on.
 template <int kEach, int kOperands, class Body>
-GPU_INLINE void walk_groups(const Strided<kOperands>& at, const Reading& how, Body body) {
+GPU_INLINE void walk_groups(const Strided<kOperands>& at, const Reading& how, Body body,
+                            Index first = 0) {
   const Index threads = block_threads();
   GPU_ROLLED
-  for (Index g = block_index() * threads + thread_index(); g < how.groups;
+  for (Index g = first + block_index() * threads + thread_index(); g < how.groups;
        g += block_count() * threads) {
     Group<kOperands> group;
     group.first = kEach == 1 ? g : g * how.each;
@@ -139,16 +140,50 @@ GPU_INLINE void put(const Group<kOperands>& group, T* out, const Vec<T, kEach>& 
 
 // ---- one operand: out = f(x)
 
-template <Weight kWeight, class T, class R, class F>
+// Groups that lie one after another in memory, for functions so long that finding their places as
+// above would make them slower than memory: a thread takes several and has the next on its way
+// while it works on one. Gives the first group that is left to the walk.
+template <int kEach, class T, class R, class F>
+GPU_INLINE Index map_straight(const T* in, R* out, const Reading& how, F f) {
+  using tl::kernels::kStraightRun;
+  constexpr Index kTile = Index{kBlockThreads} * kStraightRun;  // groups of a block
+  const Index whole = how.count / kEach / kTile * kTile;
+  GPU_ROLLED
+  for (Index tile = block_index() * kTile; tile < whole; tile += block_count() * kTile) {
+    const T* from = in + (tile + thread_index()) * kEach;
+    R* to = out + (tile + thread_index()) * kEach;
+    Vec<T, kEach> next = load_vec<kEach>(from);
+    GPU_ROLLED
+    for (int u = 1;; ++u) {
+      const Vec<T, kEach> x = next;
+      from += kBlockThreads * kEach;
+      if (u < kStraightRun) next = load_vec<kEach>(from);
+      Vec<R, kEach> y;
+      GPU_UNROLLED
+      for (int j = 0; j < kEach; ++j) y.set(j, f(x.get(j)));
+      store_vec(to, y);
+      if (u == kStraightRun) break;
+      to += kBlockThreads * kEach;
+    }
+  }
+  return whole;
+}
+
+template <Weight kWeight, bool kStraight = false, class T, class R, class F>
 GPU_INLINE void map_one(const T* in, R* out, const Strided<1>& at, const Reading& how, F f) {
   constexpr int kEach = vector_width(kWeight, sizeof(T) > sizeof(R) ? sizeof(T) : sizeof(R));
-  walk_groups<kEach>(at, how, [&](const Group<1>& group) {
+  Index first = 0;
+  if constexpr (kStraight && kEach > 1) {
+    if (how.straight) first = map_straight<kEach>(in, out, how, f);
+  }
+  const auto body = [&](const Group<1>& group) {
     const Vec<T, kEach> x = fetch<kEach>(at, how, group, 0, in, T{});
     Vec<R, kEach> y;
     GPU_UNROLLED
     for (int j = 0; j < kEach; ++j) y.set(j, f(x.get(j)));
     put(group, out, y);
-  });
+  };
+  walk_groups<kEach>(at, how, body, first);
 }
 
 // ---- two: out = f(x, y), either of which may be a number passed by value

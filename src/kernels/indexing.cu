@@ -13,6 +13,7 @@
 // Launched with 256 threads per block; any grid unless a kernel says otherwise.
 #include "gpu.h"
 #include "gpu_ids.h"
+#include "gpu_together.h"
 
 using tl::kernels::Ids;
 
@@ -72,25 +73,37 @@ GPU_INLINE Index read_id(const Ids& ids, Index at) {
 
 // ---- moves
 
-// out[i] = in[at in + id * step], 0 for the sentinel. Operands of the walk: ids, in. Four elements
-// at a time, so that their loads are under way together.
+// Results that are larger than caches pass by them, so that what is read again stays.
 template <class T>
-GPU_INLINE void gather(const T* in, T* out, const Ids& ids, Index step, const Strided<2>& at) {
+GPU_INLINE void store_result(T* p, T value, bool passes) {
+  if (passes) {
+    store_once(p, value);
+  } else {
+    *p = value;
+  }
+}
+
+// out[at out] = in[at in + id * step], 0 for the sentinel. Operands of the walk: ids, in, out. Four
+// elements at a time, so that their loads are under way together.
+template <class T>
+GPU_INLINE void gather(const T* in, T* out, const Ids& ids, Index step, unsigned passes,
+                       const Strided<3>& at) {
   await_earlier();
   constexpr int kEach = 4;
   const Index tile = Index{kEach} * block_threads();
   GPU_ROLLED
   for (Index start = block_index() * tile; start < at.count; start += block_count() * tile) {
     const Index i = start + thread_index();
-    Index where[kEach], from[kEach], id[kEach];
+    Index where[kEach], from[kEach], to[kEach], id[kEach];
     GPU_UNROLLED
     for (int u = 0; u < kEach; ++u) {
       where[u] = -1;
-      from[u] = 0;
+      from[u] = to[u] = 0;
       if (i + u * Index{block_threads()} < at.count) {
-        const Offsets<2> o = offsets(at, i + u * Index{block_threads()});
+        const Offsets<3> o = offsets(at, i + u * Index{block_threads()});
         where[u] = o.at[0];
         from[u] = o.at[1];
+        to[u] = o.at[2];
       }
     }
     load_ids(ids, where, id);
@@ -103,25 +116,111 @@ GPU_INLINE void gather(const T* in, T* out, const Ids& ids, Index step, const St
     }
     GPU_UNROLLED
     for (int u = 0; u < kEach; ++u) {
-      if (where[u] >= 0) out[i + u * Index{block_threads()}] = value[u];
+      if (where[u] >= 0) store_result(out + to[u], value[u], passes != 0);
     }
   }
 }
 
-GPU_KERNEL void gather_1(const Bits8* in, Bits8* out, Ids ids, Index step, Strided<2> at) {
-  gather(in, out, ids, step, at);
+GPU_KERNEL void gather_1(const Bits8* in, Bits8* out, Ids ids, Index step, unsigned passes,
+                         Strided<3> at) {
+  gather(in, out, ids, step, passes, at);
 }
-GPU_KERNEL void gather_2(const Bits16* in, Bits16* out, Ids ids, Index step, Strided<2> at) {
-  gather(in, out, ids, step, at);
+GPU_KERNEL void gather_2(const Bits16* in, Bits16* out, Ids ids, Index step, unsigned passes,
+                         Strided<3> at) {
+  gather(in, out, ids, step, passes, at);
 }
-GPU_KERNEL void gather_4(const Bits32* in, Bits32* out, Ids ids, Index step, Strided<2> at) {
-  gather(in, out, ids, step, at);
+GPU_KERNEL void gather_4(const Bits32* in, Bits32* out, Ids ids, Index step, unsigned passes,
+                         Strided<3> at) {
+  gather(in, out, ids, step, passes, at);
 }
-GPU_KERNEL void gather_8(const Bits64* in, Bits64* out, Ids ids, Index step, Strided<2> at) {
-  gather(in, out, ids, step, at);
+GPU_KERNEL void gather_8(const Bits64* in, Bits64* out, Ids ids, Index step, unsigned passes,
+                         Strided<3> at) {
+  gather(in, out, ids, step, passes, at);
 }
-GPU_KERNEL void gather_16(const Bits128* in, Bits128* out, Ids ids, Index step, Strided<2> at) {
-  gather(in, out, ids, step, at);
+GPU_KERNEL void gather_16(const Bits128* in, Bits128* out, Ids ids, Index step, unsigned passes,
+                          Strided<3> at) {
+  gather(in, out, ids, step, passes, at);
+}
+
+// The same for lines whose indices are their own: a block takes a line, `size` elements without
+// gaps, into dynamic shared memory and picks from there. Of each line `length` are picked, which is
+// how they lie in the result; their indices have no gaps. Operands of the walk over lines: ids, in.
+template <class T>
+GPU_INLINE void gather_lines(const T* in, T* out, const Ids& ids, Index length, unsigned passes,
+                             const Strided<2>& at) {
+  await_earlier();
+  constexpr int kEach = 4, kVector = 16 / sizeof(T);
+  constexpr Index kBatch = Index{kEach} * kBlockThreads;
+  T* kept = static_cast<T*>(dynamic_shared());
+  const unsigned size = static_cast<unsigned>(ids.size);
+  GPU_ROLLED
+  for (Index line = block_index(); line < at.count; line += block_count()) {
+    const Offsets<2> o = offsets(at, line);
+    const T* from = in + o.at[1];
+    // Indices are on their way while the line is brought, and then the next while these are used.
+    Index id[kEach] = {};
+    GPU_ROLLED
+    for (Index first = -kBatch; first < length; first += kBatch) {
+      int place[kEach];
+      Index where[kEach];
+      const Index self = first + thread_index();
+      GPU_UNROLLED
+      for (int u = 0; u < kEach; ++u) {
+        const bool is_there = first >= 0 && self + u * kBlockThreads < length;
+        place[u] = is_there ? static_cast<int>(check_id(ids, id[u])) : -1;
+        const Index next = self + kBatch + u * kBlockThreads;
+        where[u] = next < length ? o.at[0] + next : -1;
+      }
+      load_ids(ids, where, id);
+      if (first < 0) {
+        const unsigned vectors = is_vec_aligned<kVector>(from) ? size / kVector : 0;
+        GPU_ROLLED
+        for (unsigned i = thread_index(); i < vectors; i += kEach * kBlockThreads) {
+          Vec<T, kVector> part[kEach];
+          GPU_UNROLLED
+          for (int u = 0; u < kEach; ++u) {
+            const unsigned k = i + u * kBlockThreads;
+            if (k < vectors) part[u] = load_vec<kVector>(from + k * kVector);
+          }
+          GPU_UNROLLED
+          for (int u = 0; u < kEach; ++u) {
+            const unsigned k = i + u * kBlockThreads;
+            if (k < vectors) store_vec(kept + k * kVector, part[u]);
+          }
+        }
+        GPU_ROLLED
+        for (unsigned i = vectors * kVector + thread_index(); i < size; i += kBlockThreads) {
+          kept[i] = from[i];
+        }
+        barrier();
+        continue;
+      }
+      T* to = out + line * length + self;
+      GPU_UNROLLED
+      for (int u = 0; u < kEach; ++u) {
+        if (self + u * kBlockThreads >= length) continue;
+        store_result(to + u * kBlockThreads, place[u] >= 0 ? kept[place[u]] : T{}, passes != 0);
+      }
+    }
+    barrier();
+  }
+}
+
+GPU_KERNEL void gather_lines_1(const Bits8* in, Bits8* out, Ids ids, Index length, unsigned passes,
+                               Strided<2> at) {
+  gather_lines(in, out, ids, length, passes, at);
+}
+GPU_KERNEL void gather_lines_2(const Bits16* in, Bits16* out, Ids ids, Index length,
+                               unsigned passes, Strided<2> at) {
+  gather_lines(in, out, ids, length, passes, at);
+}
+GPU_KERNEL void gather_lines_4(const Bits32* in, Bits32* out, Ids ids, Index length,
+                               unsigned passes, Strided<2> at) {
+  gather_lines(in, out, ids, length, passes, at);
+}
+GPU_KERNEL void gather_lines_8(const Bits64* in, Bits64* out, Ids ids, Index length,
+                               unsigned passes, Strided<2> at) {
+  gather_lines(in, out, ids, length, passes, at);
 }
 
 // A copy whose source strides may be negative: `in` is the element at position 0.
@@ -441,201 +540,160 @@ GPU_INLINE T block_sum_before(T value, T* total) {
   return result;
 }
 
-// ---- adds: a block per line
+// ---- adds: a warp per line
 //
-// For many lines of some length. A block takes 4096 places of the result's line and as many sources
-// at a time, and lists the sources of each place in shared memory: it counts them, makes room by a
-// scan, and writes them down in whatever order the atomics give. A thread then adds up each of its
-// places with the sources in the order of their positions, so that the sum is always the same.
-// Places with many sources are left to all threads together, which take theirs in order and join
-// the parts in order.
+// For many lines of some length. A warp, which is a block by itself, keeps 4096 places of the
+// result's line in shared memory and goes over the sources of the line, as many at a time as it has
+// lanes. Sources of one place that come together are found by a mark that each lane leaves at its
+// place: who finds another's there is not alone. They are added in their order, as all others are,
+// so the sum is what adding one source after the other gives.
 
-constexpr unsigned kLineEach = 16, kLineTile = kBlockThreads * kLineEach;
-constexpr unsigned kListed = 16;  // sources that one thread adds up
+constexpr unsigned kLineTile = 4096;
+constexpr unsigned kLineMarks = 2048;  // places that far apart share one, and take the longer way
 
-// Counters of 16 bits, two to a word: neighbours lie in different words. None goes above kLineTile.
-struct LineCounters {
-  static constexpr unsigned kWords = kLineTile / 2;
-  Bits32* words;
+GPU_INLINE unsigned lowest_lane(Bits64 lanes) {
+  const Bits64 below = (lanes & (0 - lanes)) - 1;
+  return kWarp == 32 ? count_bits(static_cast<Bits32>(below)) : count_bits(below);
+}
 
-  GPU_INLINE Bits32 get(unsigned place) const {
-    return words[place % kWords] >> shift_of(place) & 0xffff;
+// sums[place] += value in the order of the lanes that are live.
+template <class A>
+GPU_INLINE void add_in_order(A* sums, Bits8* marks, bool live, Bits32 place, A value) {
+  const A before = live ? sums[place] : A(0);
+  if (live) marks[place % kLineMarks] = static_cast<Bits8>(lane());
+  warp_meet();
+  const bool lost = live && marks[place % kLineMarks] != lane();
+  A result = before + value;
+  GPU_ROLLED
+  for (Bits64 losers = warp_ballot(lost); losers != 0;) {
+    const unsigned one = lowest_lane(losers);
+    const Bits32 shared_place = shuffle(place, one);
+    const bool same = live && place == shared_place;
+    const Bits64 peers = warp_ballot(same);
+    A sum = shuffle(before, one);
+    GPU_ROLLED
+    for (Bits64 rest = peers; rest != 0; rest &= rest - 1) {
+      sum += shuffle(value, lowest_lane(rest));
+    }
+    if (same) result = sum;
+    losers &= ~peers;
   }
-  GPU_INLINE Bits32 add_one(unsigned place) const {  // gives what was there
-    return atomic_add(&words[place % kWords], 1u << shift_of(place)) >> shift_of(place) & 0xffff;
-  }
-  GPU_INLINE static unsigned shift_of(unsigned place) { return place >= kWords ? 16 : 0; }
-};
+  if (live) sums[place] = result;
+  warp_meet();
+}
 
-template <class To, class T>
-GPU_INLINE void add_lines(To* out, const T* src, const Ids& ids, const Line& line, Index places,
-                          const Strided<3>& at) {
+// `before` has the places of `out`, and may be it. The grid's second axis counts tiles of a line.
+template <class T>
+GPU_INLINE void add_lines(T* out, const T* before, const T* src, const Ids& ids, const Line& line,
+                          Index places, const Strided<3>& at) {
   await_earlier();
   using A = AccumulatorOf<T>;
-  constexpr Bits32 kNone = 0xffff;
-  constexpr bool kValues = sizeof(A) == 4;  // listed too; there is no room for larger ones
-  GPU_SHARED Bits32 words[LineCounters::kWords];
-  GPU_SHARED Bits16 place[kLineTile];   // of each source
-  GPU_SHARED Bits16 listed[kLineTile];  // positions of the sources of each place
-  GPU_SHARED A values[kValues ? kLineTile : 1];
-  GPU_SHARED Bits16 crowded[kLineTile / kListed];
-  GPU_SHARED Bits32 crowds;
-  const LineCounters ends{words};  // counts first, then where each place's list ends so far
-  const unsigned self = thread_index();
-  const Index tiles = (places + kLineTile - 1) / kLineTile;
+  constexpr int kAhead = sizeof(T) == 8 ? 4 : 8;  // loads on their way
+  constexpr Index kBatch = Index{kAhead} * kWarp;
+  GPU_SHARED A sums[kLineTile];
+  GPU_SHARED Bits8 marks[kLineMarks];
+  // A lane's own, out of its registers, so that the code that adds is there once.
+  GPU_SHARED A addend[kBatch];
+  GPU_SHARED Bits16 addend_place[kBatch];
+  const Index tile = Index{block_index<1>()} * kLineTile;
+  const unsigned here =
+      places - tile < kLineTile ? static_cast<unsigned>(places - tile) : kLineTile;
   GPU_ROLLED
-  for (Index job = block_index(); job < at.count * tiles; job += block_count()) {
-    const Index number = tiles == 1 ? job : job / tiles;
-    const Index tile = tiles == 1 ? 0 : (job - number * tiles) * kLineTile;
-    const Index left = (places - tile + kBlockThreads - 1) / kBlockThreads;
-    const unsigned rounds = left < kLineEach ? static_cast<unsigned>(left) : kLineEach;
+  for (Index number = block_index(); number < at.count; number += block_count()) {
     const Offsets<3> o = offsets(at, number);
+    const T* old = before + o.at[2] + tile * line.out_step;
+    Index found[kAhead] = {};
+    T value[kAhead] = {};
     GPU_ROLLED
-    for (Index first = 0; first < line.length; first += kLineTile) {
-      const T* from = src + o.at[1] + first * line.src_step;
-      To* to = out + o.at[2] + tile * line.out_step;
-      GPU_UNROLLED
-      for (unsigned i = 0; i < LineCounters::kWords; i += kBlockThreads) words[i + self] = 0;
-      if (self == 0) crowds = 0;
-      barrier();
-      constexpr unsigned kAhead = 4;  // loads on their way
-      const Index rest = line.length - first;
-      const unsigned sources = rest < kLineTile ? static_cast<unsigned>(rest) : kLineTile;
-      GPU_ROLLED
-      for (unsigned k = self; k < sources; k += kAhead * kBlockThreads) {
-        Index where[kAhead], found[kAhead];
+    for (Index first = -kBatch; first < line.length; first += kBatch) {
+      if (first >= 0) {
         GPU_UNROLLED
-        for (unsigned u = 0; u < kAhead; ++u) {
-          const unsigned here = k + u * kBlockThreads;
-          where[u] = here < sources ? o.at[0] + (first + here) * line.ids_step : -1;
+        for (int u = 0; u < kAhead; ++u) {
+          const bool is_there = first + u * Index{kWarp} + lane() < line.length;
+          const Index id = (is_there ? check_id(ids, found[u]) : -1) - tile;
+          const bool inside = static_cast<Bits64>(id) < kLineTile;
+          addend[u * kWarp + lane()] = widen(value[u]);
+          addend_place[u * kWarp + lane()] = static_cast<Bits16>(inside ? id : kLineTile);
+        }
+      }
+      const Index next = first + kBatch + lane();
+      if (first + kBatch < line.length) {
+        Index where[kAhead];
+        GPU_UNROLLED
+        for (int u = 0; u < kAhead; ++u) {
+          const Index k = next + u * Index{kWarp};
+          where[u] = k < line.length ? o.at[0] + k * line.ids_step : -1;
+          if (k < line.length) value[u] = src[o.at[1] + k * line.src_step];
         }
         load_ids(ids, where, found);
-        GPU_UNROLLED
-        for (unsigned u = 0; u < kAhead; ++u) {
-          const Index id = where[u] >= 0 ? check_id(ids, found[u]) : -1;
-          const bool inside = id >= tile && id < tile + kLineTile;
-          const Bits32 named = inside ? static_cast<Bits32>(id - tile) : kNone;
-          place[k + u * kBlockThreads] = static_cast<Bits16>(named);
-          if (inside) ends.add_one(named);
-        }
       }
-      barrier();
-      // Lists lie in the order of the threads that own the places, and of each one's places.
-      Bits32 mine = 0, all = 0;
-      GPU_ROLLED
-      for (unsigned u = 0; u < rounds; ++u) mine += ends.get(u * kBlockThreads + self);
-      Bits32 begin = block_sum_before(mine, &all);
-      Bits32 next = begin;
-      GPU_ROLLED
-      for (unsigned u = 0; u < rounds; ++u) {  // the owner alone writes these words
-        const unsigned owned = u * kBlockThreads + self;
-        const Bits32 count = ends.get(owned);
-        words[owned % LineCounters::kWords] += (next - count) << LineCounters::shift_of(owned);
-        next += count;
-      }
-      barrier();
-      GPU_ROLLED
-      for (unsigned k = self; k < sources; k += kAhead * kBlockThreads) {
-        A value[kAhead] = {};
-        if constexpr (kValues) {
-          GPU_UNROLLED
-          for (unsigned u = 0; u < kAhead; ++u) {
-            const unsigned here = k + u * kBlockThreads;
-            if (here < sources) value[u] = widen(from[here * line.src_step]);
-          }
-        }
-        GPU_UNROLLED
-        for (unsigned u = 0; u < kAhead; ++u) {
-          const unsigned here = k + u * kBlockThreads;
-          if (here >= sources || place[here] == kNone) continue;
-          const Bits32 slot = ends.add_one(place[here]);
-          listed[slot] = static_cast<Bits16>(here);
-          if constexpr (kValues) values[slot] = value[u];
-        }
-      }
-      barrier();
-      GPU_ROLLED
-      for (unsigned u = 0; u < rounds; ++u) {
-        const unsigned owned = u * kBlockThreads + self;
-        const Bits32 end = ends.get(owned), count = end - begin;
-        if (count > kListed) {
-          crowded[atomic_add(&crowds, 1u)] = static_cast<Bits16>(owned);
-        } else if (count > 0) {
-          To& result = to[owned * line.out_step];
-          const auto before = widen(result);
-          A sum = A(0);
-          Bits32 done = 0;  // positions below it
-          GPU_ROLLED
-          for (Bits32 n = 0; n < count; ++n) {
-            Bits32 least = kNone, slot = begin;
-            GPU_ROLLED
-            for (Bits32 i = begin; i < end; ++i) {
-              const Bits32 position = listed[i];
-              if (position < done || position >= least) continue;
-              least = position;
-              slot = i;
-            }
-            if constexpr (kValues) {
-              sum += values[slot];
-            } else {
-              sum += widen(from[least * line.src_step]);
-            }
-            done = least + 1;
-          }
-          result = static_cast<To>(before + sum);
-        }
-        begin = end;
-      }
-      barrier();
-      const Bits32 waiting = crowds;
-      GPU_ROLLED
-      for (Bits32 i = 0; i < waiting; ++i) {
-        const Bits32 owned = crowded[i];
-        A sum = A(0);
+      if (first >= 0) {
         GPU_ROLLED
-        for (unsigned k = self; k < sources; k += kBlockThreads) {
-          if (place[k] == owned) sum += widen(from[k * line.src_step]);
+        for (int u = 0; u < kAhead; ++u) {
+          const Bits32 place = addend_place[u * kWarp + lane()];
+          add_in_order(sums, marks, place < kLineTile, place, addend[u * kWarp + lane()]);
         }
-        sum = block_sum(sum);
-        if (self == 0) {
-          To& result = to[owned * line.out_step];
-          result = static_cast<To>(widen(result) + sum);
+        continue;
+      }
+      constexpr int kPlaces = 2 * kAhead;
+      GPU_ROLLED
+      for (unsigned i = 0; i < here; i += kPlaces * kWarp) {
+        T place[kPlaces] = {};
+        GPU_UNROLLED
+        for (int u = 0; u < kPlaces; ++u) {
+          const unsigned k = i + u * kWarp + lane();
+          if (k < here) place[u] = old[k * line.out_step];
+        }
+        GPU_UNROLLED
+        for (int u = 0; u < kPlaces; ++u) {  // what is beyond the line has room as well
+          sums[i + u * kWarp + lane()] = widen(place[u]);
         }
       }
-      barrier();
+      warp_meet();
     }
+    T* to = out + o.at[2] + tile * line.out_step;
+    GPU_ROLLED
+    for (unsigned i = 0; i < here; i += kWarp) {
+      if (i + lane() < here) to[(i + lane()) * line.out_step] = convert<T>(sums[i + lane()]);
+    }
+    warp_meet();
   }
 }
 
-GPU_KERNEL void add_lines_1(Bits8* out, const Bits8* src, Ids ids, Index length, Index ids_step,
-                            Index src_step, Index out_step, Index places, Strided<3> at) {
-  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+GPU_KERNEL void add_lines_1(Bits8* out, const Bits8* before, const Bits8* src, Ids ids,
+                            Index length, Index ids_step, Index src_step, Index out_step,
+                            Index places, Strided<3> at) {
+  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
 }
-GPU_KERNEL void add_lines_2(Bits16* out, const Bits16* src, Ids ids, Index length, Index ids_step,
-                            Index src_step, Index out_step, Index places, Strided<3> at) {
-  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+GPU_KERNEL void add_lines_2(Bits16* out, const Bits16* before, const Bits16* src, Ids ids,
+                            Index length, Index ids_step, Index src_step, Index out_step,
+                            Index places, Strided<3> at) {
+  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
 }
-GPU_KERNEL void add_lines_f8e4m3(float* out, const Float8* src, Ids ids, Index length,
-                                 Index ids_step, Index src_step, Index out_step, Index places,
-                                 Strided<3> at) {
-  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+GPU_KERNEL void add_lines_f8e4m3(Float8* out, const Float8* before, const Float8* src, Ids ids,
+                                 Index length, Index ids_step, Index src_step, Index out_step,
+                                 Index places, Strided<3> at) {
+  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
 }
-GPU_KERNEL void add_lines_f16(float* out, const Half* src, Ids ids, Index length, Index ids_step,
-                              Index src_step, Index out_step, Index places, Strided<3> at) {
-  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+GPU_KERNEL void add_lines_f16(Half* out, const Half* before, const Half* src, Ids ids, Index length,
+                              Index ids_step, Index src_step, Index out_step, Index places,
+                              Strided<3> at) {
+  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
 }
-GPU_KERNEL void add_lines_bf16(float* out, const BFloat16* src, Ids ids, Index length,
-                               Index ids_step, Index src_step, Index out_step, Index places,
-                               Strided<3> at) {
-  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+GPU_KERNEL void add_lines_bf16(BFloat16* out, const BFloat16* before, const BFloat16* src, Ids ids,
+                               Index length, Index ids_step, Index src_step, Index out_step,
+                               Index places, Strided<3> at) {
+  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
 }
-GPU_KERNEL void add_lines_f32(float* out, const float* src, Ids ids, Index length, Index ids_step,
-                              Index src_step, Index out_step, Index places, Strided<3> at) {
-  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+GPU_KERNEL void add_lines_f32(float* out, const float* before, const float* src, Ids ids,
+                              Index length, Index ids_step, Index src_step, Index out_step,
+                              Index places, Strided<3> at) {
+  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
 }
-GPU_KERNEL void add_lines_f64(double* out, const double* src, Ids ids, Index length, Index ids_step,
-                              Index src_step, Index out_step, Index places, Strided<3> at) {
-  add_lines(out, src, ids, {length, ids_step, src_step, out_step}, places, at);
+GPU_KERNEL void add_lines_f64(double* out, const double* before, const double* src, Ids ids,
+                              Index length, Index ids_step, Index src_step, Index out_step,
+                              Index places, Strided<3> at) {
+  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
 }
 
 // Replaces each of `count` values by the sum of those before it, in one block; returns the whole

@@ -10,9 +10,10 @@ template <UnaryOp kOp, class T>
 GPU_INLINE void unary(const T* in, T* out, const Strided<1>& at, const Reading& how,
                       ComputeOf<T> p) {
   await_earlier();
-  map_one<tl::kernels::weight(kOp, sizeof(ComputeOf<T>) == 8)>(in, out, at, how, [&](T x) {
-    return convert<T>(tl::functors::unary<kOp>(convert<ComputeOf<T>>(x), p));
-  });
+  constexpr bool kStraight = tl::kernels::goes_straight(kOp, sizeof(T));
+  map_one<tl::kernels::weight(kOp, sizeof(ComputeOf<T>) == 8), kStraight>(
+      in, out, at, how,
+      [&](T x) { return convert<T>(tl::functors::unary<kOp>(convert<ComputeOf<T>>(x), p)); });
 }
 
 template <UnaryOp kOp, class T>

@@ -239,7 +239,8 @@ Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& ids, Scalar valu
   return out;
 }
 Tensor scatter_add(const Tensor& x, std::int64_t dim, const Tensor& ids, const Tensor& src) {
-  Tensor out = copy(x);
+  Tensor out = x;  // a GPU may read it from there while it writes; else it is copied then
+  if (x.location().is_cpu()) out = copy(x);
   scatter_as("scatter_add", out, dim, ids, src, How::Add, Target::Fresh);
   return out;
 }

@@ -225,6 +225,42 @@ TEST_P(Indexing, GatherAgreesWithPlainLoopsForSmallerIndicesToo) {
   }
 }
 
+// Lines that a block keeps while it picks from them: whole vectors, and lines that begin off one.
+TEST_P(Indexing, GatherFromWholeLinesAgreesWithPlainLoops) {
+  for (const DType dtype : {DType::U8, DType::F16, DType::F32, DType::I64}) {
+    for (const std::int64_t cut : {0, 1}) {
+      const Host x = uniform_for(dtype, {2, 35, 700}, -9, 9, 50);
+      Host ids = random_ids({2, 35, 1100}, 700 - cut, 51);
+      for (std::size_t i = 0; i < ids.values.size(); i += 13) ids.values[i] = kNothing;
+      Host from{{2, 35, 700 - cut}, {}};
+      each(from.shape, [&](Dims at, std::size_t) {
+        at[2] += cut;
+        from.values.push_back(x.values[flat(x.shape, at)]);
+      });
+      const Tensor lines = contiguous_on(x, dtype, device()).narrow(2, cut, 700 - cut);
+      expect_close("gather", gather(lines, 2, ids_on(ids, DType::I16, device())), dtype,
+                   gathered(from, 2, ids), {0}, join(dtype, " from ", cut));
+    }
+  }
+  const Tensor x = Tensor::zeros({64, 300}, DType::F32, device());
+  Host bad = random_ids({64, 300}, 300, 52);
+  bad.values[299] = 300;
+  expect_bad_index("gather: index 300 is outside",
+                   [&] { gather(x, 1, contiguous_on(bad, DType::I32, device())); });
+}
+
+// More than the caches of a simulated device hold: rows are then moved part by part.
+TEST_P(Indexing, LargeResultsOfWholeRowsAgreeWithPlainLoops) {
+  const Host x = uniform_for(DType::F32, {40, 2048}, -9, 9, 53);
+  const Host ids = random_ids({290}, 40, 54);
+  const Tensor on = contiguous_on(x, DType::F32, device());
+  const Tensor ids_tensor = contiguous_on(ids, DType::I64, device());
+  const Host want = selected(rounded(x, DType::F32), 0, ids.values);
+  expect_close("index_select", index_select(on, 0, ids_tensor), DType::F32, want, {0});
+  expect_close("embedding", embedding(on, ids_tensor.view({29, 10})).view({290, 2048}), DType::F32,
+               want, {0});
+}
+
 TEST_P(Indexing, TheLargestIndexOfEveryDtypeMeansNothing) {
   const Host x = uniform({300, 3}, 1, 2, 6);  // 255 is an index here, but not for u8
   const Tensor on = contiguous_on(x, DType::F32, device());
@@ -432,6 +468,36 @@ TEST_P(Indexing, ScatterAddOfEveryShapeGivesTheSameSumTwice) {
       expect_close("scatter_add", got, dtype, want, sum_bound(dtype, terms),
                    describe("scatter_add", dtype, c.shape));
       expect_equal("scatter_add", scatter_add(x_on, c.dim, ids_tensor, src_on), got);
+    }
+  }
+}
+
+// Where a line's places are kept, sums are what adding one source after the other gives, however
+// many of them meet at one place.
+TEST_P(Indexing, LinesAreAddedInTheOrderOfTheirSources) {
+  for (const DType dtype : {DType::F8E4M3, DType::F16, DType::F32, DType::F64}) {
+    for (const std::int64_t used : {1, 3, 40, 5000}) {
+      const Host x = uniform({66, 5000}, -1, 1, 55), src = uniform({66, 777}, -1, 1, 56);
+      Host ids = random_ids({66, 777}, used, 57);
+      for (std::size_t i = 0; i < ids.values.size(); i += 11) ids.values[i] = kNothing;
+      const auto on = [&](const Host& host, const Device& where) {
+        return contiguous_on(host, dtype, where);
+      };
+      const Device cpu = Device::cpu();
+      const Tensor want = scatter_add(on(x, cpu), 1, ids_on(ids, DType::I32, cpu), on(src, cpu));
+      const Tensor here = on(x, device()), kept = copy(here);
+      const Tensor ids_tensor = ids_on(ids, DType::I32, device()), src_on = on(src, device());
+      const std::string what = join(dtype, " into ", used, " places");
+      expect_equal("scatter_add", to(scatter_add(here, 1, ids_tensor, src_on), cpu), want, what);
+      expect_equal("scatter_add", here, kept, what);
+      Tensor in_place = copy(here);
+      scatter_add_set(in_place, 1, ids_tensor, src_on);
+      expect_equal("scatter_add", to(in_place, cpu), want, what);
+      // Fewer lines than there are: the others stay.
+      Tensor some = here;
+      scatter_add_set(some, 1, ids_tensor.narrow(0, 0, 64), src_on.narrow(0, 0, 64));
+      expect_equal("scatter_add", to(some.narrow(0, 64, 2), cpu), to(kept.narrow(0, 64, 2), cpu));
+      expect_equal("scatter_add", to(some.narrow(0, 0, 64), cpu), want.narrow(0, 0, 64), what);
     }
   }
 }

@@ -161,6 +161,10 @@ const Larger kLarger[] = {
                                 return {x({3, 33000}, t), Scalar(0),
                                         spread({2, 33000}, 3, x.device), x({2, 33000}, t)};
                               }},
+    {"gather",
+     [](Next& x, DType t)
+         -> std::vector<
+             OpValue> { return {x({64, 300}, t), Scalar(1), spread({64, 256}, 300, x.device)}; }},
     // sums at indices: exact bins, sorted keys, lines
     {"scatter_add",
      [](Next& x, DType t) -> std::

@@ -196,7 +196,7 @@ void expect_same_bits(std::string_view op, const Tensor& got, const Tensor& want
 TEST_P(Unary, EveryDeviceGivesTheBitsOfTheCpu) {
   for (const Case& c : kCases) {
     for (const DType dtype : kFloats) {
-      for (const Host& x : {hard_values(dtype), uniform({3000}, c.low, c.high, 3)}) {
+      for (const Host& x : {hard_values(dtype), uniform({4500}, c.low, c.high, 3)}) {
         expect_same_bits(c.name, c.op(contiguous_on(x, dtype, device())),
                          c.op(contiguous_on(x, dtype, Device::cpu())));
         if (testing::Test::HasFatalFailure()) return;

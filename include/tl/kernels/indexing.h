@@ -14,6 +14,7 @@ enum class IndexingFamily : std::uint8_t {
   Flip,           // the same
   Put,            // element size: 1, 2, 4, 8
   PutWalk,        // the same
+  GatherLines,    // the same
   MaskCount,      // the same
   MaskPositions,  // the same
   AddWalk,        // what is added: 1 and 2 bytes of integer, f8e4m3, f16, bf16, f32, f64
@@ -31,11 +32,11 @@ enum class IndexingFamily : std::uint8_t {
   MaskOffsets,
   Unravel
 };
-inline constexpr int kIndexingFamilyCount = 20;
+inline constexpr int kIndexingFamilyCount = 21;
 
 namespace detail {
 
-inline constexpr int kIndexingKernels[kIndexingFamilyCount] = {5, 5, 4, 4, 4, 4, 7, 7, 7, 7,
+inline constexpr int kIndexingKernels[kIndexingFamilyCount] = {5, 5, 4, 4, 4, 4, 4, 7, 7, 7, 7,
                                                                4, 4, 2, 1, 1, 1, 1, 1, 1, 1};
 
 constexpr unsigned log2_of(std::size_t size) {

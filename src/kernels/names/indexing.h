@@ -20,7 +20,8 @@ inline constexpr auto kIndexingNames = [] {
     for (const std::string_view kind : kinds) names[at++] = kernel_name(family, kind);
   };
   for (const std::string_view family : {"gather", "flip"}) each(family, kUnits);
-  for (const std::string_view family : {"put", "put_walk", "mask_count", "mask_positions"}) {
+  for (const std::string_view family :
+       {"put", "put_walk", "gather_lines", "mask_count", "mask_positions"}) {
     each(family, kElementSizes);
   }
   for (const std::string_view family : {"add_walk", "add_lines", "add_sorted", "add_tails"})

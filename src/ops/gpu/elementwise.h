@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "ops/gpu/copy.h"
 #include "ops/gpu/launcher.h"
@@ -45,10 +46,10 @@ class Readable {
   Readable(const Tensor& x, const Layout* layout) : tensor_(&x), layout_(layout) {
     if (layout == nullptr || !is_turned(*layout)) return;
     copy_ = Tensor::uninitialized(x.shape(), x.dtype(), x.device());
-    gpu::copy(x, copy_);
+    gpu::copy(x, *copy_);
     straight_ = Layout(layout->shape());
-    tensor_ = &copy_;
-    layout_ = &straight_;
+    tensor_ = &*copy_;
+    layout_ = &*straight_;
   }
   Readable(const Readable&) = delete;
   Readable& operator=(const Readable&) = delete;
@@ -79,15 +80,16 @@ class Readable {
 
   const Tensor* tensor_;
   const Layout* layout_;
-  Tensor copy_;
-  Layout straight_;
+  std::optional<Tensor> copy_;  // seldom there: to make an empty one takes as long as the rest
+  std::optional<Layout> straight_;
 };
 
-// `out` is contiguous, with elements of `out_size` bytes; count is not 0.
+// `out` is contiguous, with elements of `out_size` bytes; count is not 0. `may_go_straight`: the
+// kernel has a shorter way over contiguous operands (goes_straight()).
 template <int kInputs>
 Plan<kInputs> make_plan(const Shape& shape, std::int64_t count,
                         const std::array<Input, kInputs>& inputs, const std::byte* out,
-                        std::size_t out_size, Weight weight) {
+                        std::size_t out_size, Weight weight, bool may_go_straight = false) {
   Plan<kInputs> plan{};
   plan.reading.count = count;
   std::size_t widest = out_size;
@@ -99,7 +101,7 @@ Plan<kInputs> make_plan(const Shape& shape, std::int64_t count,
   const int width = kernels::vector_width(weight, static_cast<int>(widest));
 
   if (contiguous) {
-    plan.walk = kernels::make_contiguous<kInputs>(count);
+    kernels::set_contiguous(plan.walk, count);
   } else {
     const Dims none = Dims::repeated(shape.size(), 0);
     Index dims[Dims::kMax];
@@ -143,7 +145,10 @@ Plan<kInputs> make_plan(const Shape& shape, std::int64_t count,
   reading.each = single || !whole ? 1 : width;
   reading.crosses = crosses ? 1 : 0;
   reading.groups = (count + reading.each - 1) / reading.each;
-  plan.shape = elementwise_shape(reading.groups, 1);
+  const bool straight =
+      may_go_straight && flat && reading.each > 1 && reading.access[0] == Access::Vector;
+  reading.straight = straight ? 1 : 0;
+  plan.shape = elementwise_shape(reading.groups, straight ? kernels::kStraightRun : 1);
   return plan;
 }
 

@@ -8,6 +8,8 @@
 //
 // Adding floats (and integers of 1 and 2 bytes, for which there are no atomics) so that every run
 // gives the same bits:
+//   lines  one warp per line keeps its places in shared memory and adds the sources in order: for
+//          many lines of some length that lie along the dimension.
 //   walk   one thread per line goes along the dimension: for many lines, or few sources each.
 //   bins   exact sums in fixed point by integer atomics, 128 bytes for every place of the result:
 //          for lines that are long, when the result is not larger than what is added. One atomic
@@ -41,9 +43,10 @@ constexpr std::int64_t kShortLine = 64;  // a thread may walk it without coalesc
 constexpr std::int64_t kBinBytes = 132;  // per place, see add_bins in indexing.cu
 constexpr std::int64_t kBinLimit = std::int64_t{1} << 30;
 constexpr std::int64_t kBinAddends = std::int64_t{1} << 24;
-constexpr std::int64_t kSortTile = 2048;  // as in indexing.cu
-constexpr std::int64_t kSumTile = 64;     // as in indexing.cu
-constexpr std::int64_t kLineTile = 4096;  // as in indexing.cu
+constexpr std::int64_t kSortTile = 2048;      // as in indexing.cu
+constexpr std::int64_t kSumTile = 64;         // as in indexing.cu
+constexpr std::int64_t kLineTile = 4096;      // as in indexing.cu
+constexpr std::int64_t kMostLines = 1 << 22;  // in one grid
 constexpr int kDigits = 256;
 
 template <int kOperands>
@@ -134,18 +137,64 @@ Tensor words(std::int64_t count, const Device& device) {
   return Tensor::uninitialized({count}, DType::U32, device);
 }
 
-}  // namespace
+// Is a result of that many bytes more than the caches can keep beside what is read?
+unsigned passes_caches(const Device& device, const Tensor& out) {
+  const std::uint64_t room = device.properties().l2_bytes / 2;
+  return room != 0 && out.size_bytes() > room ? 1 : 0;
+}
 
-void gather(const ops::Pick& p, Tensor& out) {
+// Do lines of the innermost dimension, each with indices of its own, fit a block's shared memory,
+// and are they worth bringing there?
+bool picks_from_lines(const ops::Pick& p, const Tensor& out) {
+  constexpr std::int64_t kLeastLines = 64, kMostBytes = 32768;
+  const int d = out.rank() - 1;
+  if (d < 0 || p.step != 1 || p.ids_strides[d] != 1 || p.x_strides[d] != 0) return false;
+  const std::int64_t length = out.shape()[d];
+  return out.count() / length >= kLeastLines && length >= p.size / 2 && length >= kThreads &&
+         p.size * static_cast<std::int64_t>(size_of(out.dtype())) <= kMostBytes;
+}
+
+void gather_lines(const ops::Pick& p, Tensor& out) {
   const Device device = out.device();
   const std::byte* from = p.x.read(device.stream());
   const Ids ids = ids_of(device, p.ids, p.size, p.op);
   std::byte* to = out.write(device.stream());
-  const Units units =
+  const int d = out.rank() - 1;
+  const Dims ids_strides = ops::without(p.ids_strides, d), strides = ops::without(p.x_strides, d);
+  const Strided<2> at = walk_of<2>(ops::without(out.shape(), d), {&ids_strides, &strides});
+  const std::size_t size = size_of(out.dtype());
+  LaunchShape shape = elementwise_shape(at.count * kThreads, 1);
+  shape.shared_bytes = static_cast<std::uint32_t>(static_cast<std::size_t>(p.size) * size);
+  run(device, indexing_move_kernel(Family::GatherLines, size), shape, from, to, ids,
+      Index{out.shape()[d]}, passes_caches(device, out), at);
+}
+
+}  // namespace
+
+void gather(const ops::Pick& p, Tensor& out) {
+  if (picks_from_lines(p, out)) return gather_lines(p, out);
+  const Device device = out.device();
+  const std::byte* from = p.x.read(device.stream());
+  const Ids ids = ids_of(device, p.ids, p.size, p.op);
+  std::byte* to = out.write(device.stream());
+  Units units =
       in_units(out.shape(), p.x_strides, p.ids_strides, p.step, size_of(out.dtype()), from, to);
-  const Strided<2> at = walk_of<2>(units.shape, {&units.ids, &units.from});
+  Dims places = contiguous_strides(units.shape);
+  const unsigned passes = passes_caches(device, out);
+  // A block's part of every row, then the next part of every row: between two uses of a row there
+  // is then less than the caches hold.
+  const int last = units.shape.size() - 1;
+  if (passes != 0 && last > 0 && last < Dims::kMax - 1 && units.ids[last] == 0 &&
+      units.shape[last] > kThreads && units.shape[last] % kThreads == 0) {
+    const std::int64_t parts = units.shape[last] / kThreads;
+    units.shape[last] = kThreads;
+    units.shape.insert(0, parts);
+    for (Dims* strides : {&units.from, &places}) strides->insert(0, kThreads);
+    units.ids.insert(0, 0);
+  }
+  const Strided<3> at = walk_of<3>(units.shape, {&units.ids, &units.from, &places});
   run(device, indexing_move_kernel(Family::Gather, units.bytes), elementwise_shape(at.count, 4),
-      from, to, ids, Index{units.step}, at);
+      from, to, ids, Index{units.step}, passes, at);
 }
 
 void flip(const Tensor& x, const Dims& dims, Tensor& out) {
@@ -172,10 +221,7 @@ void flip(const Tensor& x, const Dims& dims, Tensor& out) {
 namespace {
 
 // One thread per line.
-// `more` are arguments that the kernel has before the walk.
-template <class... More>
-void walk_lines(const ops::Place& p, Tensor& out, KernelId kernel, const LaunchShape& shape,
-                More... more) {
+void walk_lines(const ops::Place& p, Tensor& out, KernelId kernel, const LaunchShape& shape) {
   const Device device = out.device();
   const Dims ids_strides = ops::without(p.ids.strides(), p.dim);
   const Dims src_strides = ops::without(p.src.strides(), p.dim);
@@ -186,7 +232,7 @@ void walk_lines(const ops::Place& p, Tensor& out, KernelId kernel, const LaunchS
   const Ids ids = ids_of(device, p.ids, p.size, p.op);
   std::byte* to = out.update(device.stream());
   run(device, kernel, shape, to, src, ids, Index{p.length()}, Index{p.ids.strides()[p.dim]},
-      Index{p.src.strides()[p.dim]}, Index{p.step}, more..., at);
+      Index{p.src.strides()[p.dim]}, Index{p.step}, at);
 }
 
 // Are all sources the same element, so that it does not matter which of them stays?
@@ -247,22 +293,47 @@ void scatter(const ops::Place& p, Tensor& out) {
 
 namespace {
 
-// By one thread per line, or by one block.
-template <class... More>
-void add_by_line(const ops::Place& p, Tensor& out, Family family, const LaunchShape& shape,
-                 More... more) {
-  const KernelId kernel = indexing_add_kernel(family, out.dtype());
+// By one thread per line.
+void add_by_walk(const ops::Place& p, Tensor& out) {
+  const KernelId kernel = indexing_add_kernel(Family::AddWalk, out.dtype());
+  const LaunchShape shape = elementwise_shape(p.lines(), 1);
   if (is_float(out.dtype()) && size_of(out.dtype()) < 4) {
     Tensor sums = to_dtype(out, DType::F32);  // rounded once, at the end
-    walk_lines(p, sums, kernel, shape, more...);
+    walk_lines(p, sums, kernel, shape);
     cast(sums, out);
   } else {
-    walk_lines(p, out, kernel, shape, more...);
+    walk_lines(p, out, kernel, shape);
   }
 }
 
-// Enough lines for many blocks, of some length, and read along their neighbours.
-bool fits_blocks(const ops::Place& p) {
+// By one warp per line. Where others see the memory too, what was there is read from the old memory
+// and the sums go to new, so that nothing has to be copied first.
+void add_by_lines(const ops::Place& p, Tensor& out) {
+  const Device device = out.device();
+  const Stream& stream = device.stream();
+  const Dims ids_strides = ops::without(p.ids.strides(), p.dim);
+  const Dims src_strides = ops::without(p.src.strides(), p.dim);
+  const Dims out_strides = ops::without(p.out_strides, p.dim);
+  const Strided<3> at =
+      walk_of<3>(ops::without(p.shape(), p.dim), {&ids_strides, &src_strides, &out_strides});
+  const bool moves = !out.memory().is_unique() && p.lines() * p.size == out.count();
+  const Tensor shared = moves ? out : Tensor();
+  const std::byte* src = p.src.read(stream);
+  const Ids ids = ids_of(device, p.ids, p.size, p.op);
+  const std::byte* before = moves ? shared.read(stream) : nullptr;
+  std::byte* to = moves ? out.write(stream) : out.update(stream);
+  const std::int64_t tiles = (p.size + kLineTile - 1) / kLineTile;
+  const LaunchShape shape{.grid = {static_cast<std::uint64_t>(std::min(p.lines(), kMostLines)),
+                                   static_cast<std::uint64_t>(tiles)},
+                          .block = {static_cast<std::uint64_t>(device.warp_width())}};
+  run(device, indexing_add_kernel(Family::AddLines, out.dtype()), shape, to,
+      moves ? before : static_cast<const std::byte*>(to), src, ids, Index{p.length()},
+      Index{p.ids.strides()[p.dim]}, Index{p.src.strides()[p.dim]}, Index{p.step}, Index{p.size},
+      at);
+}
+
+// Enough lines for many warps, of some length, and read along their neighbours.
+bool fits_lines(const ops::Place& p) {
   constexpr std::int64_t kLeastLines = 64, kLeastLength = 64, kMostTiles = 4;
   return p.lines() >= kLeastLines && p.length() >= kLeastLength &&
          p.size <= kMostTiles * kLineTile && p.ids.strides()[p.dim] == 1;
@@ -407,16 +478,12 @@ void scatter_add(const ops::Place& p, Tensor& out) {
   constexpr std::int64_t kFew = 4;       // sources that a thread may add by itself
   constexpr std::int64_t kRowWidth = 8;  // columns that make sorting rows worth it
   const bool rows = p.is_uniform();
-  if (!rows && fits_blocks(p)) {
-    const std::int64_t jobs = p.lines() * ((p.size + kLineTile - 1) / kLineTile);
-    const LaunchShape shape = elementwise_shape(jobs * kThreads, 1);
-    return add_by_line(p, out, Family::AddLines, shape, Index{p.size});
-  }
+  if (!rows && fits_lines(p)) return add_by_lines(p, out);
   const std::int64_t sorted = rows ? p.length() : p.ids.count();
   const std::int64_t places = rows ? p.size : out.layout().extent();
   if (p.length() <= kFew || (!rows && p.lines() >= kManyLines) || sorted >= kWordEnd ||
       places >= kWordEnd) {
-    return add_by_line(p, out, Family::AddWalk, elementwise_shape(p.lines(), 1));
+    return add_by_walk(p, out);
   }
   if (!(rows && p.lines() >= kRowWidth) && fits_bins(p, out)) return add_by_bins(p, out);
   add_by_sort(p, out);

@@ -20,7 +20,8 @@ inline constexpr std::uint32_t kThreads = 256;
 // parameters; pointers come from Tensor::read/write/update on the same stream. Nothing to do when
 // the grid is empty.
 template <class... Arguments>
-void run(const Device& device, KernelId id, const LaunchShape& shape, Arguments... arguments) {
+void run(const Device& device, KernelId id, const LaunchShape& shape,
+         const Arguments&... arguments) {
   const Function& function = device.modules().function(module_spec(id.module), id.index);
   launch(function, device.stream(), shape, arguments...);
 }

@@ -11,9 +11,10 @@ void unary(UnaryOp op, const Tensor& x, Tensor& out, double parameter) {
   const std::byte* from = source.read(stream);
   std::byte* to = out.write(stream);
   const Weight weight = kernels::weight(op, x.dtype() == DType::F64);
-  const auto plan =
-      make_plan<1>(x.shape(), x.count(), {Input{source.layout(), from, size_of(x.dtype())}}, to,
-                   size_of(out.dtype()), weight);
+  const auto plan = make_plan<1>(
+      x.shape(), x.count(), {Input{source.layout(), from, size_of(x.dtype())}}, to,
+      size_of(out.dtype()), weight,
+      is_float(x.dtype()) && kernels::goes_straight(op, static_cast<int>(size_of(x.dtype()))));
   const KernelId id = unary_kernel(op, x.dtype());
   if (gives_flag(op)) {
     run(device, id, plan.shape, from, to, plan.walk, plan.reading);
