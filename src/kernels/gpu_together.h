@@ -99,16 +99,17 @@ GPU_INLINE void call_bytes([[maybe_unused]] const void* p, [[maybe_unused]] unsi
 #endif
 }
 
-// Calls for the first kTimes lines of each lane's from `first` to `end`, which may not be before
-// `least`. Unlike what reads memory it may stand before await_earlier(): the lines come to where
-// later writes are seen.
+// Calls for what is from `first` to `end`: for kTimes lines by each of `threads` threads, of which
+// this is number `own`. Nothing before `least` is called for. Unlike what reads memory this may
+// stand before await_earlier(): the lines come to where later writes are seen.
 template <int kTimes>
-GPU_INLINE void call_range(const Bits8* first, const Bits8* end, const Bits8* least) {
+GPU_INLINE void call_range(const Bits8* first, const Bits8* end, const Bits8* least, unsigned own,
+                           unsigned threads) {
   constexpr Index kLine = 128;
   const Bits8* last = end - 1 < least ? least : end - 1;
   GPU_UNROLLED
   for (int i = 0; i < kTimes; ++i) {
-    const Bits8* at = first + (lane() + kWarp * static_cast<unsigned>(i)) * kLine;
+    const Bits8* at = first + (own + threads * static_cast<unsigned>(i)) * kLine;
     call_line(at < last ? at : last);
   }
 }

@@ -27,33 +27,47 @@ struct Planes {
       : low(static_cast<Bits8*>(memory)),
         high(low + 16 * groups),
         scales(reinterpret_cast<QuantScale*>(high + 16 * groups)) {}
-  // By all threads of the block; four make 32 elements.
-  template <class T>
-  GPU_INLINE void pack(const T* x, int k) const {
-    const bool aligned = reinterpret_cast<Bits64>(x) % 16 == 0;
-    GPU_ROLLED
-    for (int i = 8 * static_cast<int>(thread_index()); i - 8 * static_cast<int>(lane()) < k;
-         i += 8 * static_cast<int>(kBlockThreads)) {
-      float eight[8] = {};
-      if (i < k && !aligned) {
-        GPU_UNROLLED
-        for (int j = 0; j < 8; ++j) eight[j] = to_float(x[i + j]);
-      } else if (i < k) {
-        constexpr int kTogether = sizeof(T) == 4 ? 4 : 8;
-        GPU_UNROLLED
-        for (int first = 0; first < 8; first += kTogether) {
-          const auto from = load_vec<kTogether>(x + i + first);
+  // Eight elements of x, from i on, for this thread; zeros past the end.
+  struct Eight {
+    float at[8];
+    template <class T>
+    GPU_INLINE void load(const T* x, int i, int k) {
+      constexpr int kTogether = sizeof(T) == 4 ? 4 : 8;
+      const bool aligned = reinterpret_cast<Bits64>(x) % 16 == 0;
+      GPU_UNROLLED
+      for (int j = 0; j < 8; ++j) at[j] = 0.0f;
+      if (i >= k) return;
+      GPU_UNROLLED
+      for (int first = 0; first < 8; first += kTogether) {
+        Vec<T, kTogether> from;
+        if (aligned) {
+          from = load_vec<kTogether>(x + i + first);
+        } else {
           GPU_UNROLLED
-          for (int j = 0; j < kTogether; ++j) eight[first + j] = to_float(from.get(j));
+          for (int j = 0; j < kTogether; ++j) from.set(j, x[i + first + j]);
         }
+        GPU_UNROLLED
+        for (int j = 0; j < kTogether; ++j) at[first + j] = to_float(from.get(j));
       }
-      const PackedBytes<8> packed = pack_bytes(eight);
-      if (i >= k) continue;
-      const int group = i / 32, within = i % 32;
-      store_vec(reinterpret_cast<Bits32*>((within < 16 ? low : high) + 16 * group + within % 16),
-                Vec<Bits32, 2>{{{packed.words[0], packed.words[1]}}});
-      if (within == 0) scales[group] = packed.scale;
     }
+    GPU_INLINE void load(const void* x, int type, int i, int k) {
+      if (type == 0) {
+        load(static_cast<const float*>(x), i, k);
+      } else if (type == 1) {
+        load(static_cast<const Half*>(x), i, k);
+      } else {
+        load(static_cast<const BFloat16*>(x), i, k);
+      }
+    }
+  };
+  // By whole warps: four lanes make 32 elements.
+  GPU_INLINE void pack(const Eight& eight, int i, int k) const {
+    const PackedBytes<8> packed = pack_bytes(eight.at);
+    if (i >= k) return;
+    const int group = i / 32, within = i % 32;
+    store_vec(reinterpret_cast<Bits32*>((within < 16 ? low : high) + 16 * group + within % 16),
+              Vec<Bits32, 2>{{{packed.words[0], packed.words[1]}}});
+    if (within == 0) scales[group] = packed.scale;
   }
 };
 
@@ -66,9 +80,15 @@ GPU_INLINE void multiply(const Bits8* w, const void* x, void* y, const QuantProd
   const auto number = static_cast<int>(block_index());
   const Index first = number * p.x_row + (number < p.parts ? number : p.parts);
   const Index end = first + p.x_row + (number < p.parts ? 1 : 0);
-  call_range<2>(w + first * p.row_bytes, w + end * p.row_bytes, w);
+  // The whole of small matrices, and enough of others to begin with.
+  call_range<1>(w + first * p.row_bytes, w + end * p.row_bytes, w, thread_index(), kBlockThreads);
   await_earlier();
 
+  // x first: what comes for the rows takes longer, and would keep it waiting.
+  const auto k = static_cast<int>(p.k);
+  const int mine = 8 * static_cast<int>(thread_index());
+  Planes::Eight eight;
+  eight.load(x, p.y_type, mine, k);
   const int groups = static_cast<int>(p.k / 32);
   const auto own = static_cast<int>(lane());
   // What is at hand: some groups of a row, from number `group` on.
@@ -86,12 +106,12 @@ GPU_INLINE void multiply(const Bits8* w, const void* x, void* y, const QuantProd
   };
   load();
   const Planes planes(dynamic_shared(), groups);
-  if (p.y_type == 0) {
-    planes.pack(static_cast<const float*>(x), static_cast<int>(p.k));
-  } else if (p.y_type == 1) {
-    planes.pack(static_cast<const Half*>(x), static_cast<int>(p.k));
-  } else {
-    planes.pack(static_cast<const BFloat16*>(x), static_cast<int>(p.k));
+  planes.pack(eight, mine, k);
+  GPU_ROLLED
+  for (int past = 8 * static_cast<int>(kBlockThreads); past < k;
+       past += 8 * static_cast<int>(kBlockThreads)) {
+    eight.load(x, p.y_type, past + mine, k);
+    planes.pack(eight, past + mine, k);
   }
   barrier();
   float sum = 0.0f;

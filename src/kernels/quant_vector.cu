@@ -143,7 +143,7 @@ GPU_INLINE void dot(const Bits8* w, const Bits8* x, const QuantScale* scales, vo
   const Index last_row = first_row + kRows < p.n ? first_row + kRows : p.n;
   // While x is still being packed.
   call_range<2 * kRows>(w + first_row * p.row_bytes + static_cast<Index>(part) * kRows * 8192,
-                        w + last_row * p.row_bytes, w);
+                        w + last_row * p.row_bytes, w, lane(), kWarp);
   await_earlier();
   float sum[kRows][kVectors] = {};
   const Bits8* rows[kRows];

@@ -145,8 +145,10 @@ Plan<kInputs> make_plan(const Shape& shape, std::int64_t count,
   reading.each = single || !whole ? 1 : width;
   reading.crosses = crosses ? 1 : 0;
   reading.groups = (count + reading.each - 1) / reading.each;
-  const bool straight =
-      may_go_straight && flat && reading.each > 1 && reading.access[0] == Access::Vector;
+  // A thread has several groups there: with fewer than these some multiprocessors would have none.
+  constexpr Index kLeastGroups = 1 << 21;
+  const bool straight = may_go_straight && flat && reading.groups >= kLeastGroups &&
+                        reading.each > 1 && reading.access[0] == Access::Vector;
   reading.straight = straight ? 1 : 0;
   plan.shape = elementwise_shape(reading.groups, straight ? kernels::kStraightRun : 1);
   return plan;

@@ -102,9 +102,16 @@ Packed pack(QuantProduct& p, const Tensor& x, std::int64_t rows) {
 }
 
 // Whether one row of x is for the kernels of one launch: where those of several rows cut none of
-// the weight's into parts, so that the bits are the same, and each block can keep x.
-bool takes_row(const Device& device, const ProductShape& shape) {
-  return shape.m == 1 && shape.k <= kRowLongest && parts_of(device, shape) == 1;
+// the weight's into parts, so that the bits are the same, and each block can keep x. Formats whose
+// groups take many registers gain from it only while a warp has a row or two
+// (docs/measurements/0005).
+bool takes_row(const Device& device, QType type, const ProductShape& shape) {
+  const bool large = type == QType::Q3_K || type == QType::Q5_K || type == QType::Q6_K;
+  const std::int64_t warps = std::int64_t{device.properties().multiprocessors} *
+                             kernels::kQuantRowBlocks * kernels::kQuantRowThreads /
+                             device.warp_width();
+  return shape.m == 1 && shape.k <= kRowLongest && parts_of(device, shape) == 1 &&
+         (!large || shape.n <= 2 * warps);
 }
 
 void vector_product(QType type, const RawMemory& blocks, QuantProduct p, const ProductShape& shape,
@@ -242,7 +249,7 @@ std::optional<ProductPath> product_path(const Device& device, QType type, const 
   const bool by_codes = has_codes(type) && is_aligned(type, blocks, device);
   if (shape.m <= kernels::kQuantVectorMost) {
     if (!by_codes) return ProductPath::Decoded;
-    return takes_row(device, shape) ? ProductPath::Row : ProductPath::Vector;
+    return takes_row(device, type, shape) ? ProductPath::Row : ProductPath::Vector;
   }
   if (!by_codes || !has_matrix_units(device)) return std::nullopt;
   if (has_group_units(device)) {
