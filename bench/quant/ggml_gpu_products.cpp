@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -58,12 +60,16 @@ double microseconds_of(ggml_backend_t backend, ggml_type type, int64_t n, int64_
   std::normal_distribution<float> normal;
   std::vector<float> row(static_cast<size_t>(k));
   std::vector<char> blocks(matrix_bytes);
+  constexpr int64_t kDifferent = 64;  // rows; the others repeat them
+  const size_t row_bytes = ggml_row_size(type, k);
   for (int64_t r = 0; r < n; ++r) {
-    if (r < 64) {
-      for (float& v : row) v = normal(random);
+    char* to = blocks.data() + r * static_cast<int64_t>(row_bytes);
+    if (r >= kDifferent) {
+      std::memcpy(to, to - kDifferent * static_cast<int64_t>(row_bytes), row_bytes);
+      continue;
     }
-    ggml_quantize_chunk(type, row.data(), blocks.data() + r * ggml_row_size(type, k), 0, 1, k,
-                        nullptr);
+    for (float& v : row) v = normal(random);
+    ggml_quantize_chunk(type, row.data(), to, 0, 1, k, nullptr);
   }
   std::vector<float> values(static_cast<size_t>(k * m));
   for (float& v : values) v = normal(random);
@@ -79,13 +85,17 @@ double microseconds_of(ggml_backend_t backend, ggml_type type, int64_t n, int64_
 
 }  // namespace
 
-int main() {
+// ggml_gpu_products [ROWS...]: so many rows of x, else all.
+int main(int argc, char** argv) {
   ggml_backend_t backend = ggml_backend_cuda_init(0);
   if (backend == nullptr) return 1;
   struct Sizes {
     int64_t n, k;
   };
-  for (const int64_t m : {1, 2, 4, 8, 16, 32, 64, 128, 512, 2048}) {
+  std::vector<int64_t> rows = {1, 2, 4, 8, 16, 32, 64, 128, 512, 2048};
+  if (argc > 1) rows.clear();
+  for (int i = 1; i < argc; ++i) rows.push_back(std::atoll(argv[i]));
+  for (const int64_t m : rows) {
     for (const Sizes size : {Sizes{2048, 2048}, Sizes{4096, 4096}, Sizes{14336, 4096}}) {
       for (const ggml_type type :
            {GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q6_K, GGML_TYPE_Q8_0}) {
