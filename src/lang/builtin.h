@@ -41,6 +41,7 @@ RuntimeError invalid_operation(const Parts&... parts) {
 }
 
 struct TensorCache;  // lang/builtins/rope_tables.h
+class RowWork;       // lang/row_work.h
 class Learning;      // lang/training.h
 class Knowledge;     // lang/knowledge.h
 
@@ -84,6 +85,7 @@ class Context {
   double dropout = kDropout;                           // what dropout() takes where it is not told
   bool verbose = true;                                 // lines such as "Loaded model from: ..."
   std::shared_ptr<TensorCache> cache;    // tables that builtins keep; gone with the context
+  std::shared_ptr<RowWork> rows;         // what GPUs are still to be given; none at first
   std::shared_ptr<Learning> learning;    // the program's parameters; a running program has it
   std::shared_ptr<Knowledge> knowledge;  // relations and facts; none outside a program
 

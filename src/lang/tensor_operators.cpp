@@ -1,6 +1,7 @@
 #include "lang/tensor_operators.h"
 
 #include "lang/convert.h"
+#include "lang/row_work.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
 #include "tl/ops/matmul.h"
@@ -128,6 +129,18 @@ std::optional<tl::Tensor> quantised_product(const Value& a, const Value& b) {
   return linear(x.t(), a.qtensor()).t();
 }
 
+// Sums and gates after products of one row, where those are put off.
+std::optional<tl::Tensor> after_products(const Context& context, BinaryOp op, const Value& left,
+                                         const Value& right) {
+  if (context.rows == nullptr || !left.is(Kind::Tensor) || !right.is(Kind::Tensor)) return {};
+  const tl::Tensor &a = left.tensor(), &b = right.tensor();
+  gpu::RowQueue* queue = waiting_rows(context, a);
+  if (queue == nullptr) return std::nullopt;
+  if (op == BinaryOp::Add) return queue->add(a, b);
+  if (op == BinaryOp::Multiply || op == BinaryOp::Hadamard) return queue->multiply(a, b);
+  return std::nullopt;
+}
+
 // A loss is a number to programs, though it is a tensor that carries what it was computed from; so
 // is what comparing it says.
 bool is_followed_number(const Value& value) {
@@ -140,6 +153,7 @@ Value tensor_binary(Context& context, ast::BinaryOp op, const Value& left, const
   if (op == BinaryOp::MatrixProduct) {
     if (auto product = quantised_product(left, right)) return *std::move(product);
   }
+  if (auto out = after_products(context, op, left, right)) return *std::move(out);
   Operand a = operand(context, op, left, right);
   Operand b = operand(context, op, right, left);
   if (is_logic(op)) {

@@ -167,6 +167,7 @@ const Stream& Device::stream() const noexcept { return state_->stream; }
 Stream Device::new_stream() const { return Stream::adopt(StreamState::create(context())); }
 
 void Device::synchronize() const {
+  stream().state()->native();  // with what was put off
   const CurrentContext current(context());
   tl::count(context().counters().synchronizations);
   context().check(context().table().synchronize(), "synchronize");

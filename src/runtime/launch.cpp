@@ -67,7 +67,7 @@ void launch_raw(const Function& function, const Stream& stream, const LaunchShap
   }
   const driver::Status status =
       call(function.native(), {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]},
-           shape.shared_bytes, stream.state()->native, arguments);
+           shape.shared_bytes, stream.state()->native(), arguments);
   if (status != driver::kSuccess) [[unlikely]] {
     context.check(status, join("launch of ", function.name()));
   }

@@ -45,7 +45,7 @@ Transfer Transfer::upload(RawMemory& to, RawHostBuffer& buffer, const Stream& st
   Stream ordered(stream);
   count(context.counters().uploads);
   context.check(
-      context.table().upload(address, buffer.data(), written.bytes(), stream.state()->native),
+      context.table().upload(address, buffer.data(), written.bytes(), stream.state()->native()),
       "upload");
   // From here the device may be reading the buffer, so nothing may throw before the transfer owns
   // it.
@@ -54,7 +54,7 @@ Transfer Transfer::upload(RawMemory& to, RawHostBuffer& buffer, const Stream& st
   try {
     transfer.done_.emplace(ordered.record());
   } catch (...) {
-    context.note_failure(context.table().synchronize_stream(stream.state()->native), "upload");
+    context.note_failure(context.table().synchronize_stream(stream.state()->native()), "upload");
     buffer = std::move(transfer.buffer_);
     throw;
   }
@@ -75,14 +75,14 @@ Transfer Transfer::download(const RawMemory& from, RawHostBuffer& buffer, const 
   BlockPin pin(from.block().get());
   count(context.counters().downloads);
   context.check(
-      context.table().download(buffer.data(), address, from.bytes(), stream.state()->native),
+      context.table().download(buffer.data(), address, from.bytes(), stream.state()->native()),
       "download");
   transfer.buffer_ = std::move(buffer);
   transfer.pin_ = std::move(pin);
   try {
     transfer.done_.emplace(ordered.record());
   } catch (...) {
-    context.note_failure(context.table().synchronize_stream(stream.state()->native), "download");
+    context.note_failure(context.table().synchronize_stream(stream.state()->native()), "download");
     buffer = std::move(transfer.buffer_);
     throw;
   }

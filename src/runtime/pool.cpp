@@ -167,7 +167,7 @@ driver::Status Pool::ask_driver(std::byte** start, std::uint64_t bytes) {
 void Pool::return_to_driver(Block& chunk) noexcept {
   const driver::Table& table = context_.table();
   if (!one_order_ && !context_.lost() && !chunk.home->is_retired()) {
-    context_.note_failure(table.synchronize_stream(chunk.home->native), "pool");
+    context_.note_failure(table.synchronize_stream(chunk.home->bare()), "pool");
   }
   if (one_order_) TL_SHOW_MEMORY(chunk.start, chunk.capacity);
   const bool device = memory_ == Memory::Device;
@@ -365,7 +365,7 @@ BlockHeader* Pool::take(std::uint64_t bytes, StreamState& home, DeviceState* dev
   if (bytes != 0) {
     const CurrentContext current(context_);
     const driver::Status status =
-        memory_ == Memory::Device ? context_.table().fill8(block->address, 0xCB, bytes, home.native)
+        memory_ == Memory::Device ? context_.table().fill8(block->address, 0xCB, bytes, home.bare())
                                   : (std::fill_n(block->address, bytes, std::byte{0xCB}), 0);
     if (status != driver::kSuccess) {
       return_block(block);

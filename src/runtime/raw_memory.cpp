@@ -29,12 +29,12 @@ void copy_on_device(Context& context, std::byte* to, const std::byte* from, std:
                     StreamState& stream) {
   if (bytes == 0) return;
   count(context.counters().device_copies);
-  context.check(context.table().copy(to, from, bytes, stream.native), "copy on device");
+  context.check(context.table().copy(to, from, bytes, stream.native()), "copy on device");
 }
 
 void wait_for(Context& context, StreamState& stream, std::string_view where) {
   count(context.counters().synchronizations);
-  context.check(context.table().synchronize_stream(stream.native), where);
+  context.check(context.table().synchronize_stream(stream.native()), where);
   context.check_fault();
 }
 
@@ -189,7 +189,7 @@ void RawMemory::upload(std::uint64_t offset, const void* from, std::uint64_t byt
     }
   }
   count(context.counters().uploads);
-  context.check(context.table().upload(target.data + offset, from, bytes, stream.state()->native),
+  context.check(context.table().upload(target.data + offset, from, bytes, stream.state()->native()),
                 "upload");
   wait_for(context, *stream.state(), "upload");
   if (!in_place) settle(std::move(target));
@@ -204,7 +204,7 @@ void RawMemory::download(std::uint64_t offset, void* to, std::uint64_t bytes) co
   const CurrentContext current(context);
   note_use(block, *stream.state(), Access::Read);
   count(context.counters().downloads);
-  context.check(context.table().download(to, data_ + offset, bytes, stream.state()->native),
+  context.check(context.table().download(to, data_ + offset, bytes, stream.state()->native()),
                 "download");
   wait_for(context, *stream.state(), "download");
 }
@@ -219,6 +219,14 @@ void RawMemory::copy_from(const RawMemory& other) {
     return;
   }
   copy_across(other);
+}
+
+void RawMemory::keep_promise(const RawMemory& bytes) const {
+  Context& context = record(block_).pool->context();
+  const Stream stream = device().stream();
+  const std::byte* from = bytes.data(stream);
+  const CurrentContext current(context);
+  copy_on_device(context, data_, from, bytes_, *stream.state());
 }
 
 // Between two devices, or two handles of one. The vendor's peer copy orders itself on our stream;
@@ -245,7 +253,7 @@ void RawMemory::copy_across(const RawMemory& other) {
     } else {
       count(to.counters().device_copies);
       to.check(to.table().copy_peer(target.data, to.native(), other.data_, from.native(), bytes_,
-                                    stream.state()->native),
+                                    stream.state()->native()),
                "copy between devices");
     }
   } else {
@@ -256,7 +264,7 @@ void RawMemory::copy_across(const RawMemory& other) {
     const CurrentContext current(to);
     if (from.location().is_cpu()) {
       count(to.counters().uploads);
-      to.check(to.table().upload(target.data, other.data_, bytes_, stream.state()->native),
+      to.check(to.table().upload(target.data, other.data_, bytes_, stream.state()->native()),
                "copy between devices");
       wait_for(to, *stream.state(), "copy between devices");
     } else if (to.location().is_cpu()) {
@@ -266,7 +274,7 @@ void RawMemory::copy_across(const RawMemory& other) {
         const std::uint64_t part = std::min(kStage, bytes_ - at);
         other.download(at, stage.data(), part);
         count(to.counters().uploads);
-        to.check(to.table().upload(target.data + at, stage.data(), part, stream.state()->native),
+        to.check(to.table().upload(target.data + at, stage.data(), part, stream.state()->native()),
                  "copy between devices");
         wait_for(to, *stream.state(), "copy between devices");
       }
@@ -299,7 +307,7 @@ void RawMemory::fill(const void* pattern, std::uint64_t pattern_bytes) {
   const auto* bytes = static_cast<const std::byte*>(pattern);
   const CurrentContext current(context);
   std::byte* to = overwrite_data(stream);
-  driver::Handle native = stream.state()->native;
+  driver::Handle native = stream.state()->native();
   std::uint8_t one = 0;
   std::uint16_t two = 0;
   std::uint32_t four = 0;

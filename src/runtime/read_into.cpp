@@ -188,7 +188,7 @@ class Reading {
     for (const Part& part : parts) {
       count(context.counters().uploads);
       context.check(context.table().upload(addresses_[part.index] + part.offset, buffer.data() + at,
-                                           part.bytes, stream_.state()->native),
+                                           part.bytes, stream_.state()->native()),
                     kWhere);
       at += aligned(part.bytes);
     }
@@ -232,7 +232,7 @@ class Reading {
     Context& context = device_.context();
     try {
       const CurrentContext current(context);
-      context.note_failure(context.table().synchronize_stream(stream_.state()->native), kWhere);
+      context.note_failure(context.table().synchronize_stream(stream_.state()->bare()), kWhere);
     } catch (const Error&) {
       // The context cannot be selected: the device is gone, and nothing copies any more.
     }

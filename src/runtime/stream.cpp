@@ -30,7 +30,7 @@ StreamState* StreamState::create(Context& context) {
 void StreamState::retire() noexcept {
   try {
     const CurrentContext current(context);
-    context.note_failure(context.table().synchronize_stream(native), "end of a borrowed stream");
+    context.note_failure(context.table().synchronize_stream(bare()), "end of a borrowed stream");
   } catch (const Error&) {
     // The context cannot be selected: the device is gone, and its work with it.
   }
@@ -58,12 +58,12 @@ void StreamState::destroy(StreamState* state) noexcept {
     if (!state->is_retired()) {
       // The memory that was safe in this stream's order goes to the default stream, so this order
       // has to end first.
-      context.note_failure(context.table().synchronize_stream(state->native), "end of a stream");
+      context.note_failure(context.table().synchronize_stream(state->bare()), "end of a stream");
     }
     state->free_arrivals();
     context.pool().remove_stream(*state, context.default_stream());
     if (!state->borrowed) {
-      context.note_failure(context.table().destroy_stream(state->native), "end of a stream");
+      context.note_failure(context.table().destroy_stream(state->bare()), "end of a stream");
     }
   } catch (const Error&) {
     // The context cannot be selected: the device is gone, and so is its stream.
@@ -104,20 +104,20 @@ Stream Stream::adopt(StreamState* state) noexcept {
 }
 
 DeviceLocation Stream::location() const noexcept { return state_->context.location(); }
-void* Stream::native() const noexcept { return state_->native; }
+void* Stream::native() const { return state_->native(); }
 
 void Stream::synchronize() {
   Context& context = state_->context;
   const CurrentContext current(context);
   count(context.counters().synchronizations);
-  context.check(context.table().synchronize_stream(state_->native), "synchronize");
+  context.check(context.table().synchronize_stream(state_->native()), "synchronize");
   context.check_fault();
 }
 
 bool Stream::finished() const {
   Context& context = state_->context;
   const CurrentContext current(context);
-  const driver::Status status = context.table().query_stream(state_->native);
+  const driver::Status status = context.table().query_stream(state_->native());
   if (status == driver::kNotReady) return false;
   context.check(status, "stream");
   return true;
@@ -134,7 +134,7 @@ Event Stream::record(bool timing) {
   }
   Event event(context, native, timing);
   count(context.counters().events);
-  context.check(context.table().record_event(native, state_->native), "event");
+  context.check(context.table().record_event(native, state_->native()), "event");
   return event;
 }
 
@@ -153,7 +153,7 @@ std::uint32_t* Stream::arrivals() const {
   if (status == driver::kOutOfMemory) return nullptr;
   context.check(status, "arrival counters");
   count(context.counters().allocations);
-  const driver::Status filled = table.fill8(zeros, 0, kBytes, state.native);
+  const driver::Status filled = table.fill8(zeros, 0, kBytes, state.bare());
   if (filled != driver::kSuccess) {
     count(context.counters().frees);
     context.note_failure(table.free(zeros, kBytes), "arrival counters");
@@ -175,7 +175,7 @@ void Stream::wait(const Event& event) {
   }
   Context& context = state_->context;
   const CurrentContext current(context);
-  context.check(context.table().wait_event(state_->native, event.native()), "stream");
+  context.check(context.table().wait_event(state_->native(), event.native()), "stream");
 }
 
 void Stream::wait(const Stream& other) {

@@ -13,15 +13,24 @@
 namespace tl {
 
 class Context;
+class DeferredWork;
 
 struct StreamState {
   StreamState(Context& owner, driver::Handle handle, bool is_borrowed) noexcept
-      : context(owner), native(handle), borrowed(is_borrowed) {}
+      : context(owner), borrowed(is_borrowed), native_(handle) {}
   StreamState(const StreamState&) = delete;
   StreamState& operator=(const StreamState&) = delete;
 
+  // The driver's handle, for what comes after all that was meant to be queued so far.
+  driver::Handle native() {
+    if (has_deferred.load(std::memory_order_acquire)) [[unlikely]]
+      submit_deferred();
+    return native_;
+  }
+  // The same where work that was put off does not matter: it holds all memory that it touches.
+  driver::Handle bare() const noexcept { return native_; }
+
   Context& context;
-  driver::Handle native;
   bool borrowed;
   std::atomic<std::uint32_t> references{1};
   std::array<SegmentList, 2> free_memory;  // small and large; guarded by the pool's mutex
@@ -31,6 +40,12 @@ struct StreamState {
 
   StreamState* next_deferred = nullptr;  // guarded by the context, see defer_stream_release
   std::uint32_t deferred_releases = 0;
+
+  // See deferred.h.
+  std::mutex deferred_mutex;  // held while it is submitted
+  DeferredWork* deferred = nullptr;
+  std::atomic<bool> has_deferred{false};
+  void submit_deferred();
 
   // A new driver stream with one reference. Throws.
   static StreamState* create(Context& context);
@@ -57,6 +72,11 @@ struct StreamState {
   void retire() noexcept;
   void free_arrivals() noexcept;  // the stream has ended; its context is current
   static void destroy(StreamState* state) noexcept;
+
+  driver::Handle native_;
 };
+
+// Of all streams: where one is about to wait for another.
+void submit_deferred_everywhere();
 
 }  // namespace tl

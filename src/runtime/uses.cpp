@@ -17,14 +17,14 @@ void order(StreamState& before, StreamState& after) {
     const CurrentContext current(before.context);
     event = before.context.acquire_event("stream order");
     count(before.context.counters().events);
-    const driver::Status status = before.context.table().record_event(event, before.native);
+    const driver::Status status = before.context.table().record_event(event, before.bare());
     if (status != driver::kSuccess) {
       before.context.release_event(event);
       before.context.check(status, "stream order");
     }
   }
   const CurrentContext current(after.context);
-  const driver::Status status = after.context.table().wait_event(after.native, event);
+  const driver::Status status = after.context.table().wait_event(after.bare(), event);
   before.context.release_event(event);  // the wait has taken its own note of the event
   after.context.check(status, "stream order");
 }
@@ -43,6 +43,7 @@ void note_use(Block& block, StreamState& stream, Access access) {
   if (block.bytes == 0 || block.keeper != nullptr) return;
   if (&stream == block.home && !block.foreign.load(std::memory_order_acquire)) return;
 
+  submit_deferred_everywhere();
   const std::lock_guard lock(block.use_mutex);
   StreamState& writer = block.writer != nullptr ? *block.writer : *block.home;
   auto* const readers_end = block.readers.data() + block.reader_count;
@@ -86,12 +87,12 @@ void collect_uses(Block& block) noexcept {
       try {
         event = context.acquire_event("return of a block");
         count(context.counters().events);
-        context.check(context.table().record_event(event, stream->native), "return of a block");
+        context.check(context.table().record_event(event, stream->bare()), "return of a block");
       } catch (const Error&) {
         // No event: wait for the stream instead. When that fails too, the device is gone and
         // nothing runs on it.
         if (event != nullptr) context.release_event(event);
-        context.note_failure(context.table().synchronize_stream(stream->native),
+        context.note_failure(context.table().synchronize_stream(stream->bare()),
                              "return of a block");
         return;
       }

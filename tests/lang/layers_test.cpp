@@ -43,6 +43,41 @@ TEST_P(Layers, QuantisedWeightsStayQuantised) {
   EXPECT_TRUE(near(rows, get(call("dequantize", {weight}), {at(list({3, 0}))})));
 }
 
+// A layer of Llama for one token is five phases of the decoder's kernel: at most as many launches.
+TEST_P(Layers, RowsOfADecoderAreLaunchedTogether) {
+  if (device().is_cpu()) GTEST_SKIP() << "the CPU launches no kernels";
+  const auto weight = [&](int rows, int columns) {
+    return call("quantize", {call("randn", {list({rows, columns})}), "q8_0"});
+  };
+  const Value x = call("randn", {list({1, 64})}), norm = call("ones", {list({64})});
+  const Value q = weight(64, 64), k = weight(32, 64), v = weight(32, 64), out = weight(64, 64);
+  const Value gate = weight(96, 64), up = weight(96, 64), down = weight(64, 96);
+  const auto layer = [&](const Value& cache) {
+    const Value h = call("rms_norm", {x, norm});
+    const auto heads = [&](const Value& w, int count) {
+      return call("reshape", {call("linear", {h, w}), list({1, count, 16})});
+    };
+    const Value found =
+        call("cached_attention", {cache, 0, heads(q, 4), heads(k, 2), heads(v, 2), 10000.0});
+    const Value seen = call("linear", {call("reshape", {found, list({1, 64})}), out});
+    return op(x, Op::Add, seen);
+  };
+  const auto forward = [&](const Value& y) {
+    const Value h = call("rms_norm", {y, norm});
+    const Value gated =
+        op(call("silu", {call("linear", {h, gate})}), Op::Multiply, call("linear", {h, up}));
+    return op(y, Op::Add, call("linear", {gated, down}));
+  };
+  const Value cache = call("KVCache::new_f32", {1});
+  call("sum", {forward(layer(cache))});  // makes tables, and room in the cache
+  const auto launches = [&] { return device().driver_calls().launches; };
+  const std::uint64_t before = launches();
+  const Value y = forward(layer(cache));
+  device().synchronize();
+  EXPECT_LE(launches() - before, 5u);
+  EXPECT_EQ(show(call("shape", {y})), "[1, 64]");
+}
+
 TEST_P(Layers, EmbeddingTakesEveryKindOfIds) {
   const Value table = counting({3, 2});
   EXPECT_EQ(whole(call("embedding", {table, tokens({2, 0})})), "[2, 2] 4 5 0 1");

@@ -67,6 +67,9 @@ class RawMemory {
   std::string_view label() const noexcept;
 
   const std::byte* data() const noexcept { return data_; }
+  // Copies bytes to where all who share this memory see them: what was promised to them before it
+  // was computed. As many as there are here, on the device's own stream.
+  void keep_promise(const RawMemory& bytes) const;
   // The address for work on `stream`, ordered after earlier writes.
   const std::byte* data(const Stream& stream) const;
   // The address for writes on `stream`. Detaches, keeping the bytes; siblings keep theirs.

@@ -31,7 +31,7 @@ class Stream {
   ~Stream();
 
   DeviceLocation location() const noexcept;
-  void* native() const noexcept;  // the driver's own handle
+  void* native() const;  // the driver's own handle; what was put off is queued first
 
   void synchronize();        // waits for all work so far; throws what the device reports
   bool finished() const;     // does not wait

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lang/builtin.h"
 #include "lang/value.h"
+#include "model/layered_cache.h"
 
 namespace tl::lang {
 
@@ -30,6 +32,7 @@ struct KVCacheObject : HostObject {
   static constexpr std::string_view kTypeName = "KVCache";
   struct Layer {
     RowBuffer keys, values;
+    void append(const tl::Tensor& more_keys, const tl::Tensor& more_values);
   };
 
   KVCacheObject(std::size_t layer_count, DType kept) : layers(layer_count), dtype(kept) {}
@@ -40,8 +43,16 @@ struct KVCacheObject : HostObject {
   bool method(Context& context, std::string_view name, Args& args, Value& result) override;
 
   Layer& layer(std::int64_t number);
+  // Whether cached_attention() keeps that layer's rows, in blocks and not in its buffers.
+  bool is_in_blocks(std::int64_t number) const;
+  // The rows of a layer. Throws where there are none.
+  tl::Tensor keys(std::int64_t number);
+  tl::Tensor values(std::int64_t number);
+  // From now on the layer's rows are in its buffers.
+  void leave_blocks(std::int64_t number);
 
   std::vector<Layer> layers;
+  std::shared_ptr<model::LayeredCache> blocks;
   DType dtype;
 };
 

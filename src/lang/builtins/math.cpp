@@ -5,6 +5,7 @@
 #include "lang/builtins/library.h"
 #include "lang/builtins/tensors.h"
 #include "lang/linalg.h"
+#include "lang/row_work.h"
 #include "tl/ops/matmul.h"
 #include "tl/ops/unary.h"
 
@@ -19,6 +20,17 @@ template <NumberFunction kNumber, TensorFunction kTensor>
 Value elementwise(Context& context, Args& args) {
   if (args[0].is_number()) return kNumber(args[0].number());
   return kTensor(float_tensor(context, args, 0));
+}
+
+// After a product of one row, where those are put off, it goes with that.
+template <NumberFunction kNumber, TensorFunction kTensor, tl::UnaryOp kOp>
+Value activation(Context& context, Args& args) {
+  if (args[0].is_number()) return kNumber(args[0].number());
+  const tl::Tensor x = float_tensor(context, args, 0);
+  if (gpu::RowQueue* queue = waiting_rows(context, x)) {
+    if (auto out = queue->activate(kOp, x)) return *std::move(out);
+  }
+  return kTensor(x);
 }
 
 double number_relu(double x) { return std::isnan(x) ? x : std::max(x, 0.0); }
@@ -150,8 +162,9 @@ BuiltinRows math_builtins() {
       {"tanh", kSection, "(x)", "The hyperbolic tangent.", elementwise<std::tanh, tl::tanh>},
       {"sigmoid", kSection, "(x)", "1 / (1 + e^-x).", elementwise<number_sigmoid, tl::sigmoid>},
       {"gelu", kSection, "(x)", "The Gaussian error unit, tanh form.",
-       elementwise<number_gelu, tl::gelu>},
-      {"silu", kSection, "(x)", "x sigmoid(x).", elementwise<number_silu, tl::silu>},
+       activation<number_gelu, tl::gelu, tl::UnaryOp::Gelu>},
+      {"silu", kSection, "(x)", "x sigmoid(x).",
+       activation<number_silu, tl::silu, tl::UnaryOp::Silu>},
       {"relu", kSection, "(x)", "The larger of x and 0.", call_relu},
       {"abs", kSection, "(x)", "The magnitude.", call_abs},
       {"sqr", kSection, "(x)", "x times x.", call_sqr},

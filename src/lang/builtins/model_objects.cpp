@@ -203,6 +203,32 @@ std::string_view last_part(std::string_view prefix) {
 
 }  // namespace
 
+Value KnownParts::find(std::string_view name) const {
+  for (const auto& [known, value] : by_name_) {
+    if (known == name) return value;
+  }
+  return {};
+}
+
+Value KnownParts::find(std::int64_t number) const {
+  const bool is_kept = number >= 0 && std::cmp_less(number, by_number_.size());
+  return is_kept ? by_number_[static_cast<std::size_t>(number)] : Value();
+}
+
+Value KnownParts::keep(const ModelData& data, std::string_view name, Value value) {
+  if (!data.is_lazy() && !value.is(Kind::Void)) by_name_.emplace_back(name, value);
+  return value;
+}
+
+Value KnownParts::keep(const ModelData& data, std::int64_t number, Value value) {
+  constexpr std::int64_t kMost = 1 << 16;
+  if (data.is_lazy() || number >= kMost) return value;
+  const auto place = static_cast<std::size_t>(number);
+  if (by_number_.size() <= place) by_number_.resize(place + 1);
+  by_number_[place] = value;
+  return value;
+}
+
 std::string_view ModelObject::type_name() const {
   if (data->is_lazy()) return data->is_gguf() ? "GGUFWeightCache" : "WeightCache";
   return data->numbers() == NumberType::F16 ? "ModelF16" : "ModelF32";
@@ -215,7 +241,8 @@ std::string ModelObject::text() const {
 }
 
 Value ModelObject::property(Context&, std::string_view name) const {
-  Value found = step(data, "", name);
+  if (Value found = known.find(name); !found.is(Kind::Void)) return found;
+  Value found = known.keep(*data, name, step(data, "", name));
   if (found.is(Kind::Void)) {
     throw invalid_operation("Model does not have property '", name, "'",
                             did_you_mean(name, children(*data, "")));
@@ -241,7 +268,9 @@ std::string ModelViewObject::text() const {
 }
 
 Value ModelViewObject::property(Context&, std::string_view name) const {
-  Value found = level == Level::Layers ? Value() : step(data, prefix, name);
+  if (Value found = known.find(name); !found.is(Kind::Void)) return found;
+  Value found =
+      level == Level::Layers ? Value() : known.keep(*data, name, step(data, prefix, name));
   if (!found.is(Kind::Void)) return found;
   const std::string hint = did_you_mean(name, children(*data, prefix));
   if (level == Level::Layers) {
@@ -261,12 +290,13 @@ Value ModelViewObject::index(Context&, const Value& at) const {
     throw type_error(type_name(), " cannot be indexed with ", tl::lang::type_name(at));
   }
   const auto number = static_cast<std::int64_t>(at.number());
+  if (Value found = known.find(number); !found.is(Kind::Void)) return found;
   const std::string full = tl::join(prefix, ".", number);
   if (children(*data, full).empty()) {
     if (data->has(full)) return data->tensor(full);  // a list of tensors, not of layers
     throw invalid_operation("Layer index ", number, " not found in collection");
   }
-  return make<ModelViewObject>(data, Level::Layer, full);
+  return known.keep(*data, number, make<ModelViewObject>(data, Level::Layer, full));
 }
 
 std::int64_t ModelViewObject::size() const {

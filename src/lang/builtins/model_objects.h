@@ -82,6 +82,21 @@ class ModelData {
 
 using ModelPointer = std::shared_ptr<const ModelData>;
 
+// What names of a model have led to: a program that runs one asks for each of them at every token.
+// Only where all tensors are there; a model that loads them on demand decides what it keeps.
+class KnownParts {
+ public:
+  // Void where it is not known.
+  Value find(std::string_view name) const;
+  Value find(std::int64_t number) const;
+  Value keep(const ModelData& data, std::string_view name, Value value);
+  Value keep(const ModelData& data, std::int64_t number, Value value);
+
+ private:
+  std::vector<std::pair<std::string, Value>> by_name_;  // few
+  std::vector<Value> by_number_;
+};
+
 struct ModelObject : HostObject {
   static constexpr std::string_view kTypeName = "a model";
   explicit ModelObject(ModelPointer d) : data(std::move(d)) {}
@@ -92,6 +107,7 @@ struct ModelObject : HostObject {
   std::int64_t size() const override { return static_cast<std::int64_t>(data->names().size()); }
 
   ModelPointer data;
+  mutable KnownParts known;
 };
 
 // Tensors whose names begin alike.
@@ -110,6 +126,7 @@ struct ModelViewObject : HostObject {
   ModelPointer data;
   Level level;
   std::string prefix;  // "blk.3.attn_q"
+  mutable KnownParts known;
 };
 
 struct TokenizerObject : HostObject {

@@ -6,6 +6,7 @@
 #include "lang/builtins/rope_tables.h"
 #include "lang/builtins/tensors.h"
 #include "lang/operators.h"
+#include "lang/row_work.h"
 #include "tl/ops/attention.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/copy.h"
@@ -24,11 +25,8 @@ namespace {
 // ---- products
 
 Value call_linear(Context& context, Args& args) {
-  tl::Tensor product = times_weight(context, float_tensor(context, args, 0), args, 1);
-  if (!args.has(2)) return product;
-  tl::Tensor bias = args.tensor(context, 2, product.dtype());
-  together(context, product, bias);
-  return add(product, bias);
+  const auto bias = args.has(2) ? std::optional<std::size_t>(2) : std::nullopt;
+  return times_weight(context, float_tensor(context, args, 0), args, 1, bias);
 }
 
 Value call_embedding(Context& context, Args& args) {
@@ -71,7 +69,12 @@ Value call_rms_norm(Context& context, Args& args) {
   if (!args.has(1)) return rms_norm(x, std::nullopt, eps);
   tl::Tensor weight = float_tensor(context, args, 1);
   together(context, x, weight);
-  if (weight.rank() <= 1) return rms_norm(x, weight, eps);
+  if (weight.rank() <= 1) {
+    if (auto* queue = row_queue(context, x)) {
+      if (auto out = queue->norm(x, weight, eps)) return *std::move(out);
+    }
+    return rms_norm(x, weight, eps);
+  }
   if (weight.rank() > x.rank()) {
     throw type_error("rms_norm() expects a weight of rank ", x.rank(), " or less, got ",
                      weight.rank());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "lang/builtin.h"
@@ -21,9 +22,9 @@ inline void together(const Context& context, tl::Tensor& a, tl::Tensor& b) {
 std::vector<tl::Tensor> tensor_list(const Context& context, const Args& args, const Value& list);
 
 // x * transpose(weight), (..., k) and (n, k). A quantised weight stays so, and a weight narrower
-// than x is not widened first.
-tl::Tensor times_weight(const Context& context, const tl::Tensor& x, const Args& args,
-                        std::size_t weight);
+// than x is not widened first. `bias`, if it is there, is added.
+tl::Tensor times_weight(Context& context, const tl::Tensor& x, const Args& args, std::size_t weight,
+                        std::optional<std::size_t> bias = {});
 // Indices for slices of `size`, on the device of `x`: checked here where the host knows them.
 tl::Tensor row_ids(const Context& context, const Args& args, std::size_t i, std::int64_t size,
                    const Device& device);

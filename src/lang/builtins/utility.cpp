@@ -11,6 +11,7 @@
 #include "lang/builtins/library.h"
 #include "lang/builtins/text.h"
 #include "lang/operators.h"
+#include "lang/row_work.h"
 #include "tl/base/text.h"
 #include "tl/ops/copy.h"
 
@@ -184,11 +185,18 @@ Value call_sleep(Context& context, Args& args) {
   }
 }
 
+// What the program holds, and not what is kept to run it.
+void settle(Context& context) {
+  if (context.rows != nullptr) context.rows->clear();
+}
+
 Value call_memory_live(Context& context, Args&) {
+  settle(context);
   return static_cast<std::int64_t>(context.device->pool().live_bytes);
 }
 
 Value call_memory_report(Context& context, Args&) {
+  settle(context);
   const PoolStatistics pool = context.device->pool();
   const Value out = make<MapObject>();
   auto& map = static_cast<MapObject&>(*out.object());

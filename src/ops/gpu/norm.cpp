@@ -34,26 +34,30 @@ const std::byte* address(const Tensor* tensor, const Stream& stream) {
 }  // namespace
 
 void norm(const Tensor& in, Tensor& out, const ops::NormArguments& arguments) {
-  const Device device = out.device();
+  norm(in, out.layout(), out.write(out.device().stream()), arguments);
+}
+
+void norm(const Tensor& in, const Layout& layout, std::byte* out,
+          const ops::NormArguments& arguments) {
+  const Device device = in.device();
   const Stream& stream = device.stream();
   const DType dtype = in.dtype();
-  const ops::RowLayout rows = ops::row_layout(in.layout(), out.layout(), in.rank() - 1);
+  const ops::RowLayout rows = ops::row_layout(in.layout(), layout, in.rank() - 1);
   const std::byte* from = in.read(stream);
   const NormParameters parameters{address(arguments.weight, stream),
                                   address(arguments.bias, stream), arguments.epsilon,
                                   arguments.centered ? 1u : 0u};
-  std::byte* to = out.write(stream);
   const bool small = rows.n < (std::int64_t{1} << 31);
   const Channels channels{
       arguments.period, arguments.channels, arguments.inner,
       small ? kernels::make_fast_div(static_cast<unsigned>(arguments.inner)) : kernels::FastDiv{}};
   if (const std::uint32_t width = team_width(device, dtype, rows.n); width > 0) {
     run(device, norm_kernel(NormFamily::NormWarp, dtype), team_shape(device, rows.rows, width),
-        from, to, row_walk(rows), row_steps(rows), width, channels, parameters);
+        from, out, row_walk(rows), row_steps(rows), width, channels, parameters);
   } else {
     const NormFamily family =
         fits_block(dtype, rows.n) ? NormFamily::NormBlock : NormFamily::NormLong;
-    run(device, norm_kernel(family, dtype), block_shape(device, rows), from, to, row_walk(rows),
+    run(device, norm_kernel(family, dtype), block_shape(device, rows), from, out, row_walk(rows),
         row_steps(rows), channels, parameters);
   }
 }

@@ -8,6 +8,9 @@
 namespace tl::gpu {
 
 void norm(const Tensor& in, Tensor& out, const ops::NormArguments& arguments);
+// The same to an address, for a result of that layout.
+void norm(const Tensor& in, const Layout& layout, std::byte* out,
+          const ops::NormArguments& arguments);
 void batch_norm(const Tensor& in, Tensor& out, const ops::BatchNormArguments& arguments);
 
 }  // namespace tl::gpu
