@@ -76,7 +76,7 @@ constexpr Attribute kAttributes[] = {
     {82, 65536},        // MAX_REGISTERS_PER_MULTIPROCESSOR
     {83, 0},            // MANAGED_MEMORY
     {95, 0},            // COOPERATIVE_LAUNCH: blocks run one after the other
-    {97, 227 << 10},     // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    {97, 227 << 10},    // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
     {106, 32},          // MAX_BLOCKS_PER_MULTIPROCESSOR
     {111, 1024},        // RESERVED_SHARED_MEMORY_PER_BLOCK
     {115, 1},           // MEMORY_POOLS_SUPPORTED
