@@ -152,8 +152,9 @@ ALWAYS = 7  # the predicate, in the four bits above
 # Another one here is not wrong by itself; look it up, and add it when it is one of these.
 HARMLESS = {
     0x002: "MOV", 0x005: "CS2R", 0x007: "SEL", 0x00C: "ISETP", 0x010: "IADD3", 0x011: "LEA",
-    0x012: "LOP3", 0x013: "IABS", 0x019: "SHF", 0x01C: "PLOP3", 0x024: "IMAD", 0x025: "IMAD.WIDE",
+    0x012: "LOP3", 0x013: "IABS", 0x016: "PRMT", 0x017: "IMNMX", 0x019: "SHF", 0x01C: "PLOP3", 0x024: "IMAD", 0x025: "IMAD.WIDE",
     0x027: "IMAD.HI", 0x02D: "PREEXIT", 0x031: "HFMA2", 0x035: "HFMA2.MMA", 0x036: "VIADD",
+    0x04A: "of integers, since sm_100", 0x097: "of integers, uniform, since sm_100",
     0x082: "UMOV", 0x087: "USEL", 0x08C: "UISETP", 0x090: "UIADD3", 0x091: "ULEA", 0x092: "ULOP3",
     0x096: "UPRMT", 0x099: "USHF", 0x09C: "UPLOP3", 0x0A4: "UIMAD", 0x0A5: "UIMAD.WIDE",
     0x0B9: "ULDC", 0x105: "F2I", 0x106: "I2F", 0x108: "MUFU", 0x112: "I2F.F64", 0x118: "NOP",

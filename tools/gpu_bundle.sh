@@ -60,6 +60,8 @@ cp -r tests/model/data $bundle/tests/model/
 mkdir -p $bundle/tests/lang
 cp -r tests/lang/scripts tests/lang/scripts_test.py $bundle/tests/lang/
 cp -r examples $bundle/
+mkdir -p $bundle/bench/lang
+cp bench/lang/*.tl $bundle/bench/lang/
 cp -r $built/tests/reference_models $bundle/
 for folder in shared ../shared ../../shared; do
   [ -d $folder/data/gguf ] || continue

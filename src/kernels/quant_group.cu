@@ -214,8 +214,8 @@ GPU_INLINE void work(const Chunks<Format>& in, const Bits8* w, const float* scal
   }
 }
 
-// For targets without such a unit, whose host does not choose these kernels: a thread makes one
-// element at a time.
+// For targets without such a unit, and blocks without the memory for it; the host does not choose
+// these kernels then. A thread makes one element at a time.
 template <class Format>
 GPU_INLINE void work_plainly(const Bits8* w, const Half* x, const float* scales, void* y,
                              const QuantProduct& p, const Tile& tile) {
@@ -242,7 +242,7 @@ GPU_INLINE void group(const Bits8* w, const Half* x, const float* scales, void* 
   await_earlier();
   const Tile tile(p.m);
   if constexpr (GroupUnit::kThere) {
-    if (kMustDeliver || p.parts != 0) {
+    if (p.parts != 0) {
       const Chunks<Format> in;
       if (thread_index() == 0) in.open();
       barrier();
@@ -255,9 +255,7 @@ GPU_INLINE void group(const Bits8* w, const Half* x, const float* scales, void* 
       return;
     }
   }
-  if constexpr (!GroupUnit::kThere || !kMustDeliver) {
-    work_plainly<Format>(w, x, scales, y, p, tile);
-  }
+  work_plainly<Format>(w, x, scales, y, p, tile);
 }
 
 GPU_KERNEL void group_q4_0(const Bits8* w, const Half* x, const float* s, void* y, QuantProduct p) {

@@ -126,7 +126,8 @@ TEST_F(Nvrtc, CompilesTheModulesInside) {
 }
 
 TEST_F(Nvrtc, ADeviceNewerThanTheCompilerGetsIntermediateCode) {
-  EXPECT_EQ(found_.table->options("sm_90"), "--std=c++20 --gpu-architecture=sm_90");
+  EXPECT_EQ(found_.table->options("sm_80"), "--std=c++20 --gpu-architecture=sm_80");
+  EXPECT_EQ(found_.table->options("sm_90"), "--std=c++20 --gpu-architecture=sm_90a");
   const std::string options = found_.table->options("sm_999");
   EXPECT_NE(options.find("--gpu-architecture=compute_"), std::string::npos) << options;
   const Compiled out = compile_text(*found_.table, kKernel, "sm_999");

@@ -60,7 +60,8 @@ int bits_of_lanes(std::int64_t elements) {
 // kernels/gpu_together.h).
 bool brings_memory(const Device& device) {
   const DeviceProperties& properties = device.properties();
-  return device.is_cuda() && properties.major >= 9 && properties.warp_width == 32;
+  return device.architecture().starts_with("sm_") && properties.major >= 9 &&
+         properties.warp_width == 32;
 }
 
 // Shared memory that a block can have for weights on their way, beside what it always has.

@@ -39,12 +39,15 @@ bool has_matrix_units(const Device& device) {
   return !name.starts_with("gfx906") && !name.starts_with("gfx10");
 }
 
-// Whether four warps have a matrix unit together.
-bool has_group_units(const Device& device) { return device.architecture() == "sm_90"; }
+// Whether four warps have a matrix unit together, and a block the memory for it.
+bool has_group_units(const Device& device) {
+  return device.architecture() == "sm_90" && device.is_cuda();
+}
 
 // Whether it brings memory to shared memory by itself (kDelivers in kernels/gpu_together.h).
 bool brings_memory(const Device& device) {
-  return device.is_cuda() && device.properties().major >= 9 && device.warp_width() == 32;
+  return device.architecture().starts_with("sm_") && device.properties().major >= 9 &&
+         device.warp_width() == 32;
 }
 
 constexpr std::int64_t kRowLongest = 16384;  // columns for QUANT_ROW
