@@ -24,8 +24,6 @@ static_assert(kernels::kCacheTypes[static_cast<std::size_t>(KvType::F16)] == "f1
               kernels::kCacheTypes[static_cast<std::size_t>(KvType::Q8)] == "q8" &&
               kernels::kCacheTypes[static_cast<std::size_t>(KvType::F32)] == "f32");
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Adds a part to the bytes and says where it begins. All parts are of multiples of eight bytes.
 template <class T>
 std::size_t append(std::vector<std::byte>& bytes, const std::vector<T>& part) {

@@ -24,8 +24,6 @@ const kernels::Bits8* address(const QTensor& x, const Stream& stream) {
   return reinterpret_cast<const kernels::Bits8*>(x.memory().data(stream));
 }
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Shared memory for a warp's pieces holds at least so many of them.
 constexpr std::int64_t kLeastSlots = 3;
 

@@ -52,8 +52,6 @@ void set_strides(Index (&to)[4], const Tensor& x) {
   for (int d = 0; d < 4; ++d) to[d] = x.strides()[d];
 }
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 Attention describe(const ops::AttentionArguments& arguments, const Tensor& out,
                    const Stream& stream) {
   Attention a{};

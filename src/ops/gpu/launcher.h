@@ -16,6 +16,9 @@ using kernels::Strided;
 
 inline constexpr std::uint32_t kThreads = 256;
 
+// How many `b` it takes to reach `a`.
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 // Launches a kernel on the device's own stream. Arguments have the exact types of the kernel's
 // parameters; pointers come from Tensor::read/write/update on the same stream. Nothing to do when
 // the grid is empty.

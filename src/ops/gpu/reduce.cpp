@@ -35,8 +35,6 @@ std::uint64_t kept_bytes(ReduceOp op, DType dtype) {
   return 16;
 }
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 unsigned power_of_two_up_to(std::int64_t n, unsigned most) {
   return n >= most ? most : std::bit_floor(static_cast<unsigned>(std::max<std::int64_t>(n, 1)));
 }

@@ -6,8 +6,6 @@ namespace tl::gpu {
 
 namespace {
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Lines of up to this many elements go to a warp, longer ones to a block or to several.
 constexpr std::int64_t kShortLine = 2048;
 // What a block takes at least of a line that it shares.

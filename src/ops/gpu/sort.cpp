@@ -17,8 +17,6 @@ constexpr std::int64_t kShortRow = 2048;
 // Blocks loop over what is left.
 constexpr std::int64_t kMostBlocks = 1 << 20;
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 LaunchShape blocks(std::int64_t count) {
   return {.grid = {static_cast<std::uint64_t>(std::min(count, kMostBlocks))}, .block = {kThreads}};
 }
