@@ -157,10 +157,10 @@ Value call_get_v(Context&, Args& args) {
 struct Rows {
   tl::Tensor q, k, v;  // (new, heads, size)
   std::optional<double> base;
-  bool halves;
-  double scale;
-  std::int64_t window;
-  double softcap;
+  bool halves = false;
+  double scale = 0;
+  std::int64_t window = 0;
+  double softcap = 0;
 };
 
 void check_rows(const Args& args, const Rows& rows) {

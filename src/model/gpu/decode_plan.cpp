@@ -75,6 +75,11 @@ std::uint32_t ring_of(const Device& device) {
   return allow_shared_bytes(device, function, bytes) ? bytes : 0;
 }
 
+Tensor make_counters(const Device& device, std::int64_t heads) {
+  const LabelScope label("decode step");
+  return Tensor::zeros({1 + heads}, DType::U32, device);
+}
+
 }  // namespace
 
 int decode_format(const QTensor& weight) {
@@ -89,11 +94,9 @@ DecodePlan::DecodePlan(const Device& device, std::int64_t heads)
       blocks_(static_cast<std::uint32_t>(std::max(1, device_.properties().multiprocessors))),
       order_(can_launch_together(device_) ? DecodeOrder::Meetings : DecodeOrder::Launches),
       ring_bytes_(ring_of(device_)),
-      threads_(ring_bytes_ != 0 ? kernels::kDecodeServed : kernels::kDecodeThreads) {
-  const LabelScope label("decode step");
-  counters_ = Tensor::zeros({1 + heads}, DType::U32, device_);
-  counters_at_ = reinterpret_cast<kernels::Bits32*>(counters_.update(device_.stream()));
-}
+      threads_(ring_bytes_ != 0 ? kernels::kDecodeServed : kernels::kDecodeThreads),
+      counters_(make_counters(device_, heads)),
+      counters_at_(reinterpret_cast<kernels::Bits32*>(counters_.update(device_.stream()))) {}
 
 bool DecodePlan::is_possible(const Device& device) {
   const DeviceProperties& properties = device.properties();

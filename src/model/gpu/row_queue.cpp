@@ -115,7 +115,7 @@ bool RowQueue::joined(Step& step, const Part& part) const {
     step.parts.pop_back();
     return false;
   }
-  step.product = std::move(product);
+  step.product = product;
   return true;
 }
 
