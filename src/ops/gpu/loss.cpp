@@ -8,14 +8,14 @@ namespace {
 
 // As in norm.cu.
 struct TargetParameters {
-  Ids ids;
-  Index ids_step;
-  Index ignored;
-  std::uint32_t has_ignored;
-  std::uint32_t tag;
-  Fault* fault;
-  double smoothing;
-  void* kept;
+  Ids ids{};
+  Index ids_step{};
+  Index ignored{};
+  std::uint32_t has_ignored{};
+  std::uint32_t tag{};
+  Fault* fault{};
+  double smoothing{};
+  void* kept{};
 };
 
 }  // namespace

@@ -8,14 +8,14 @@ namespace {
 
 // As in norm.cu.
 struct RopeParameters {
-  Index mate_in;
-  Index mate_out;
-  Ids ids;
-  Index table_step;
-  Index table_rows;
-  Fault* fault;
-  std::uint32_t tag;
-  std::uint32_t back;
+  Index mate_in{};
+  Index mate_out{};
+  Ids ids{};
+  Index table_step{};
+  Index table_rows{};
+  Fault* fault{};
+  std::uint32_t tag{};
+  std::uint32_t back{};
 };
 
 }  // namespace

@@ -21,17 +21,17 @@ struct NormGrad {
   std::uint32_t centered;
 };
 struct CrossEntropyGrad {
-  const std::byte* in;
-  std::byte* out;
-  const std::byte* g;
-  const std::byte* counted;
-  const std::byte* kept;
-  Ids ids;
-  Index rows;
-  Index n;
-  Index row_step;
-  Index step;
-  double smoothing;
+  const std::byte* in{};
+  std::byte* out{};
+  const std::byte* g{};
+  const std::byte* counted{};
+  const std::byte* kept{};
+  Ids ids{};
+  Index rows{};
+  Index n{};
+  Index row_step{};
+  Index step{};
+  double smoothing{};
 };
 struct NormWeightGrad {
   const std::byte* x;
