@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/layered_cache.h"
+#include "support/faulty_driver.h"
 #include "support/on_every_device.h"
 #include "tl/base/text.h"
 #include "tl/ops/binary.h"
@@ -210,6 +211,23 @@ TEST_P(RowQueues, OtherOpsReadWhatWasPutOff) {
   const Tensor expected = mul(linear(x, weight), 3.0);
   const auto y = queue().linear(x, weight);
   expect_near(mul(*y, 3.0), expected);
+}
+
+// Who asks for it has the error; who asks again does not take what lies there for a result.
+TEST_P(RowQueues, WhatCouldNotBeLaunchedIsNoNumber) {
+  const Tensor x = row(128);
+  const QTensor weight = matrix(32, 128);
+  const Tensor expected = linear(x, weight);
+  device().synchronize();
+  device().trim();  // so that the driver is asked for memory
+  const auto y = queue().linear(x, weight);
+  {
+    test::FaultyDriver driver(device().kind());
+    driver.fail_from(1, 1000);
+    test::expect_error(ErrorKind::OutOfMemory, "", [&] { y->to_vector<float>(); });
+  }
+  for (const float each : y->to_vector<float>()) EXPECT_TRUE(std::isnan(each));
+  expect_near(queue().linear(x, weight), expected);
 }
 
 TEST_P(RowQueues, ManyStepsAreLaunchedWhileMoreAreAdded) {

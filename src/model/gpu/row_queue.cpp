@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "ops/gpu/norm.h"
+#include "runtime/context.h"
+#include "runtime/stream_state.h"
 #include "tl/base/error.h"
 #include "tl/ops/binary.h"
 #include "tl/ops/unary.h"
@@ -277,16 +279,42 @@ void RowQueue::submit_first(std::size_t count) {
   steps_.erase(steps_.begin(), end);
   if (steps_.empty()) set_waiting(false);
   const NoHistory none;
+  std::size_t done = 0;  // of them, for certain
   try {
-    for (const auto& step : now) {
-      emit(*step);
-      if (plan_.phases().size() >= kMostPhases) launch();
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      emit(*now[i]);
+      if (plan_.phases().size() < kMostPhases) continue;
+      launch();
+      done = i + 1;
     }
     launch();
   } catch (...) {
     plan_.clear();
     sights_ = {};
+    for (; done < now.size(); ++done) give_up(*now[done]);
     throw;
+  }
+}
+
+// Whoever holds a result of it finds NaNs, and not what happened to lie there.
+void RowQueue::give_up(const Step& step) noexcept {
+  std::vector<const Tensor*> promised;
+  if (step.norm) promised.push_back(&step.norm->out);
+  for (const Part& part : step.parts) promised.push_back(&part.out);
+  for (const auto* each : {&step.active, &step.gated, &step.added}) {
+    if (*each) promised.push_back(&**each);
+  }
+  if (step.attention) promised.push_back(&step.attention->out);
+  Context& context = device().context();
+  try {
+    const CurrentContext current(context);
+    for (const Tensor* x : promised) {
+      if (x->count() == 0) continue;
+      context.note_failure(
+          context.table().fill8(place(*x), 0xff, x->size_bytes(), stream().state()->bare()),
+          "rows that were put off");
+    }
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the device is gone, results with it
   }
 }
 

@@ -117,6 +117,7 @@ class RowQueue final : public DeferredWork {
 
   void submit() override;
   void submit_first(std::size_t count);
+  void give_up(const Step& step) noexcept;
   void emit(Step& step);
   void emit_product(Step& step);
   void emit_attention(Attention& attention);
