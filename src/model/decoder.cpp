@@ -1,6 +1,8 @@
 #include "tl/model/decoder.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <utility>
@@ -40,9 +42,23 @@ std::int64_t context_of(const DecoderConfig& config, const DecoderOptions& optio
   return options.context == 0 ? config.context : options.context;
 }
 
-Tensor apply(const arch::Linear& linear_layer, const Tensor& x) {
-  Tensor y = linear(x, linear_layer.weight);
-  return linear_layer.bias ? add(y, *linear_layer.bias) : y;
+Tensor with_bias(Tensor y, const std::optional<Tensor>& bias) { return bias ? add(y, *bias) : y; }
+
+Tensor apply(const arch::Linear& layer, const Tensor& x) {
+  return with_bias(linear(x, layer.weight), layer.bias);
+}
+
+template <std::size_t kCount>
+std::array<Tensor, kCount> apply(const std::array<const arch::Linear*, kCount>& layers,
+                                 const Tensor& x) {
+  std::array<const QTensor*, kCount> weights;
+  for (std::size_t i = 0; i < kCount; ++i) weights[i] = &layers[i]->weight;
+  std::vector<Tensor> products = linear(x, weights);
+  std::array<Tensor, kCount> results;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    results[i] = with_bias(std::move(products[i]), layers[i]->bias);
+  }
+  return results;
 }
 
 Tensor softcapped(const Tensor& x, double cap) {
@@ -112,9 +128,9 @@ Tensor DecoderState::per_head(const Tensor& x, const std::optional<Tensor>& weig
 Tensor DecoderState::attend(std::int64_t index, const Batch& batch, const Tensor& x) const {
   const DecoderConfig& config = model.config;
   const arch::DecoderLayer& layer = model.layers[static_cast<std::size_t>(index)];
-  Tensor q = per_head(apply(layer.query, x), layer.query_norm, config.heads);
-  Tensor k = per_head(apply(layer.key, x), layer.key_norm, config.kv_heads);
-  const Tensor v = apply(layer.value, x);
+  auto [q, k, v] = apply<3>({&layer.query, &layer.key, &layer.value}, x);
+  q = per_head(q, layer.query_norm, config.heads);
+  k = per_head(k, layer.key_norm, config.kv_heads);
   const model::RopeTable table =
       ropes.get(config.attention[static_cast<std::size_t>(index)].rope, batch.positions);
   const model::LayerCache cache{.config = &config,
@@ -135,8 +151,9 @@ Tensor DecoderState::attend(std::int64_t index, const Batch& batch, const Tensor
 Tensor DecoderState::feed_forward(const arch::DecoderLayer& layer, const Tensor& x) const {
   const UnaryOp activation =
       model.config.activation == GatedActivation::Silu ? UnaryOp::Silu : UnaryOp::Gelu;
-  Tensor gate = apply(layer.gate, x);
-  gate = ops::gated(activation, std::move(gate), apply(layer.up, x));
+  auto [gate, up] = apply<2>({&layer.gate, &layer.up}, x);
+  // Not kept while the next product is made.
+  gate = ops::gated(activation, std::move(gate), std::exchange(up, Tensor()));
   return apply(layer.down, gate);
 }
 

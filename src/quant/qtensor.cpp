@@ -39,6 +39,59 @@ void expect_decoded(std::string_view where, DType dtype) {
   }
 }
 
+constexpr std::string_view kLinear = "linear";
+
+void expect_product(const Tensor& x, const QTensor& weight) {
+  const std::int64_t k = x.rank() == 0 ? 1 : x.dim(-1);
+  if (weight.rank() != 2 || x.rank() == 0 || k != weight.columns()) {
+    throw Error(ErrorKind::ShapeMismatch, kLinear, "x of shape ", x.shape(),
+                " and a weight of shape ", weight.shape(),
+                " have no product: (..., k) and (n, k) are needed");
+  }
+  if (x.location() != weight.location()) {
+    throw Error(ErrorKind::WrongDevice, kLinear, "x is on ", x.location(), ", the weight on ",
+                weight.location());
+  }
+  if (!is_float(x.dtype())) {
+    throw Error(ErrorKind::Unsupported, kLinear, "needs a float tensor, got ", x.dtype());
+  }
+}
+
+Shape product_shape(const Tensor& x, const QTensor& weight) {
+  Shape shape = x.shape();
+  shape[x.rank() - 1] = weight.shape()[0];
+  return shape;
+}
+
+bool is_half(QType type) { return type == QType::F16 || type == QType::BF16; }
+
+// Whether cpu::products() takes it.
+bool is_for_cpu(const Tensor& x, const QTensor& weight) {
+  return x.device().is_cpu() &&
+         (!is_plain(weight.type()) || (is_half(weight.type()) && x.dtype() == DType::F32));
+}
+
+std::vector<Tensor> products_on_cpu(const Tensor& x, std::span<const QTensor* const> weights) {
+  const Tensor wide = contiguous(to_dtype(x, DType::F32));
+  const Stream stream = x.device().stream();
+  std::vector<Tensor> results;
+  std::vector<cpu::Factor> factors;
+  for (const QTensor* weight : weights) {
+    Tensor& out = results.emplace_back(
+        Tensor::uninitialized(product_shape(x, *weight), DType::F32, x.device()));
+    if (out.empty()) continue;
+    factors.push_back({weight->type(), weight->memory().data(stream), weight->shape()[0],
+                       out.write<float>(stream)});
+  }
+  if (!factors.empty()) {
+    std::int64_t m = 1;
+    for (int d = 0; d + 1 < x.rank(); ++d) m *= x.dim(d);
+    cpu::products(factors, x.dim(-1), wide.read<float>(stream), m);
+  }
+  for (Tensor& out : results) out = to_dtype(out, x.dtype());
+  return results;
+}
+
 }  // namespace
 
 QTensor QTensor::from_blocks(std::span<const std::byte> blocks, QType type, const Shape& shape,
@@ -191,7 +244,6 @@ QTensor QTensor::some_rows(std::int64_t first, std::int64_t count) const {
 }
 
 Tensor linear(const Tensor& x, const QTensor& weight) {
-  constexpr std::string_view kOp = "linear";
   if (has_history(x)) {
     Tensor out = [&] {
       const NoHistory none;
@@ -202,32 +254,14 @@ Tensor linear(const Tensor& x, const QTensor& weight) {
                 {std::string(name(weight.type())), weight.shape()});
     return out;
   }
-  const std::int64_t k = x.rank() == 0 ? 1 : x.dim(-1);
-  if (weight.rank() != 2 || x.rank() == 0 || k != weight.columns()) {
-    throw Error(ErrorKind::ShapeMismatch, kOp, "x of shape ", x.shape(), " and a weight of shape ",
-                weight.shape(), " have no product: (..., k) and (n, k) are needed");
+  expect_product(x, weight);
+  if (is_for_cpu(x, weight)) {
+    const QTensor* const one = &weight;
+    return std::move(products_on_cpu(x, std::span(&one, 1)).front());
   }
-  if (x.location() != weight.location()) {
-    throw Error(ErrorKind::WrongDevice, kOp, "x is on ", x.location(), ", the weight on ",
-                weight.location());
-  }
-  if (!is_float(x.dtype())) {
-    throw Error(ErrorKind::Unsupported, kOp, "needs a float tensor, got ", x.dtype());
-  }
-  const std::int64_t n = weight.shape()[0];
-  Shape shape = x.shape();
-  shape[x.rank() - 1] = n;
-  const bool is_small = weight.type() == QType::F16 || weight.type() == QType::BF16;
-  if (x.device().is_cpu() && (!is_plain(weight.type()) || (is_small && x.dtype() == DType::F32))) {
-    const Tensor wide = contiguous(to_dtype(x, DType::F32));
-    Tensor out = Tensor::uninitialized(shape, DType::F32, x.device());
-    if (!out.empty()) {
-      const Stream stream = x.device().stream();
-      cpu::product(weight.type(), weight.memory().data(stream), n, k, wide.read<float>(stream),
-                   out.count() / n, out.write<float>(stream));
-    }
-    return to_dtype(out, x.dtype());
-  }
+  const std::int64_t n = weight.shape()[0], k = x.dim(-1);
+  const Shape shape = product_shape(x, weight);
+  const bool is_small = is_half(weight.type());
   if (!is_plain(weight.type()) && k > 0 && n > 0 && x.count() > 0) {
     const gpu::ProductShape sizes{n, k, x.count() / k};
     const auto path = gpu::product_path(x.device(), weight.type(), weight.memory(), sizes);
@@ -262,6 +296,18 @@ Tensor linear(const Tensor& x, const QTensor& weight) {
   }
   if (parts.empty()) return Tensor::zeros(shape, x.dtype(), x.device());
   return to_dtype(parts.size() == 1 ? parts[0] : cat(parts, -1), x.dtype());
+}
+
+std::vector<Tensor> linear(const Tensor& x, std::span<const QTensor* const> weights) {
+  bool together = !has_history(x);
+  for (const QTensor* weight : weights) {
+    expect_product(x, *weight);
+    together = together && is_for_cpu(x, *weight);
+  }
+  if (together) return products_on_cpu(x, weights);
+  std::vector<Tensor> results;
+  for (const QTensor* weight : weights) results.push_back(linear(x, *weight));
+  return results;
 }
 
 std::ostream& operator<<(std::ostream& out, const QTensor& tensor) {

@@ -163,6 +163,11 @@ TEST(QProduct, PathsGiveTheSameBits) {
         expect_the_same_bits(w, numbers(33 * w.k, 10), 33);  // enough for a matrix unit
       }
     }
+    // Rows that are some steps of blocks long, with and without some blocks more.
+    for (const std::int64_t blocks : {8, 9, 12, 15, 16, 17, 20, 23, 36}) {
+      const Weights w = weights(type, 3, blocks * block);
+      for (const std::int64_t m : {1, 4}) expect_the_same_bits(w, numbers(m * w.k, 12), m);
+    }
     const Weights many = weights(type, 157, 2 * block);
     for (const std::int64_t m : {1, 3, 32, 49})
       expect_the_same_bits(many, numbers(m * many.k, 11), m);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <sstream>
 #include <vector>
 
@@ -253,6 +254,53 @@ TEST_P(QTensors, LinearIsNearTheProductWithTheDecodedWeight) {
       for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 0.25) << type;
     }
   }
+}
+
+// Of block formats with blocks of either size, of one that is decoded, of halves and of floats;
+// with rows that are few and many, and more of the weight than one thread takes at a time.
+TEST_P(QTensors, LinearOfSeveralWeightsGivesTheBitsOfEach) {
+  const std::int64_t k = 512;
+  std::vector<float> values(static_cast<std::size_t>(300 * k));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i % 977));
+  const Tensor all = Tensor::from(values, {300, k}, device());
+  std::vector<QTensor> weights;
+  std::int64_t rows = 300;
+  for (const QType type : {QType::Q4_0, QType::Q6_K, QType::F16, QType::Q8_1, QType::F32,
+                           QType::Q4_0, QType::BF16, QType::Q4_K}) {
+    weights.push_back(QTensor::quantize(contiguous(all.narrow(0, 0, rows)), type));
+    rows = rows * 2 / 3;
+  }
+  weights.push_back(QTensor::from_blocks({}, QType::Q8_0, {0, k}, device()));
+  std::vector<const QTensor*> every;
+  for (const QTensor& each : weights) every.push_back(&each);
+  // Those that a CPU takes as one piece of work, and all.
+  const std::vector<const QTensor*> some{every[0], every[1], every[2], every[3], every[7]};
+  for (const DType dtype : {DType::F32, DType::BF16}) {
+    for (const std::int64_t m : {1, 4, 5, 40}) {
+      const Tensor x = to_dtype(contiguous(all.narrow(0, 100, m)), dtype);
+      for (const auto& chosen : {some, every}) {
+        const std::vector<Tensor> together = linear(x, chosen);
+        ASSERT_EQ(together.size(), chosen.size());
+        for (std::size_t i = 0; i < chosen.size(); ++i) {
+          const Tensor alone = linear(x, *chosen[i]);
+          EXPECT_EQ(together[i].dtype(), dtype);
+          EXPECT_EQ(together[i].shape(), alone.shape());
+          EXPECT_EQ(to_dtype(together[i], DType::F32).to_vector<float>(),
+                    to_dtype(alone, DType::F32).to_vector<float>())
+              << chosen[i]->type() << " number " << i << ", " << m << " rows of " << dtype;
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(linear(all, std::span<const QTensor* const>()).empty());
+}
+
+TEST_P(QTensors, LinearOfSeveralWeightsChecksEachOfThem) {
+  const QTensor w = random_tensor(QType::Q8_0, {5, 32}, device());
+  const QTensor wide = random_tensor(QType::Q8_0, {5, 64}, device());
+  const std::vector<const QTensor*> both{&w, &wide};
+  expect_error(ErrorKind::ShapeMismatch, "(5, 64)",
+               [&] { linear(Tensor::zeros({2, 32}, DType::F32, device()), both); });
 }
 
 TEST_P(QTensors, LinearOfNothingIsZerosOrEmpty) {

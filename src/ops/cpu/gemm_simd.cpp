@@ -265,71 +265,66 @@ const Sum* packed_rows(const Gemm& g, Scratch& scratch) {
   return to;
 }
 
-// The same for one row of `x` and kTogether columns, `apart` elements from each other. One column
-// at a time would be one stream of memory, which is less than a core can ask for.
+// The same for one row of `x` and kCount columns, `apart` elements from each other. One column at
+// a time would be one stream of memory, which is less than a core can ask for.
 inline constexpr int kTogether = 8;
 // Bytes that each of them is read ahead: the CPU itself looks no further than the end of a page,
 // which is a column or less.
 inline constexpr int kAhead = 512;
-template <class Sum, class T>
+template <int kCount, class Sum, class T>
 HWY_ATTR void together_dots(const Sum* HWY_RESTRICT x, const T* HWY_RESTRICT b, std::int64_t apart,
                             std::int64_t depth, Sum* out) {
   const hn::ScalableTag<Sum> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   using V = hn::Vec<decltype(d)>;
-  V sum[kTogether];
+  V sum[kCount];
 #pragma GCC unroll 16
-  for (int c = 0; c < kTogether; ++c) sum[c] = hn::Zero(d);
+  for (int c = 0; c < kCount; ++c) sum[c] = hn::Zero(d);
   std::int64_t p = 0;
   for (; p + lanes <= depth; p += lanes) {
     const V y = hn::LoadU(d, x + p);
     if (p * static_cast<std::int64_t>(sizeof(T)) % 64 == 0) {
 #pragma GCC unroll 16
-      for (int c = 0; c < kTogether; ++c) {
+      for (int c = 0; c < kCount; ++c) {
         __builtin_prefetch(reinterpret_cast<const char*>(b + c * apart + p) + kAhead);
       }
     }
 #pragma GCC unroll 16
-    for (int c = 0; c < kTogether; ++c) sum[c] = hn::MulAdd(load(d, b + c * apart + p), y, sum[c]);
+    for (int c = 0; c < kCount; ++c) sum[c] = hn::MulAdd(load(d, b + c * apart + p), y, sum[c]);
   }
 #pragma GCC unroll 16
-  for (int c = 0; c < kTogether; ++c) {
+  for (int c = 0; c < kCount; ++c) {
     Sum one = hn::GetLane(hn::SumOfLanes(d, sum[c]));
     for (std::int64_t q = p; q < depth; ++q) one += x[q] * load_one<Sum>(b[c * apart + q]);
     out[c] = one;
   }
 }
 
-// One row of A. Columns that are taken together lie an odd number of columns apart: at a distance
-// of a power of two they would evict each other.
+// One row of A. A column's sum is the same whichever range it is in.
 template <class Sum, class T, class B>
 void dot_one_row(const Gemm& g) {
-  constexpr std::int64_t kApart = 15, kBundle = kApart * kTogether;
+  // Columns that are taken together lie an odd number of columns apart, of these at most: at a
+  // distance of a power of two they would evict each other.
+  constexpr std::int64_t kApart = 15;
   thread_local Scratch scratch;
   const Sum* x = packed_rows<Sum, T>(g, scratch);
   const auto* b = static_cast<const B*>(g.b);
-  const std::int64_t bundles = (g.n + kBundle - 1) / kBundle;
-  ThreadPool::shared().parallel_for(0, bundles, std::max<std::int64_t>(1, 65536 / (kBundle * g.k)),
-                                    [&](std::int64_t first, std::int64_t last) {
-                                      for (std::int64_t col = first * kBundle;
-                                           col < std::min(last * kBundle, g.n); col += kBundle) {
-                                        if (col + kBundle > g.n) {
-                                          for (std::int64_t j = col; j < g.n; ++j) {
-                                            Sum one = 0;
-                                            column_dots<1>(x, g.k, b + j * g.b_col, g.k, &one);
-                                            finish<Sum, T>(g, 0, j, one);
-                                          }
-                                          continue;
-                                        }
-                                        for (std::int64_t j = col; j < col + kApart; ++j) {
-                                          Sum sums[kTogether];
-                                          together_dots(x, b + j * g.b_col, kApart * g.b_col, g.k,
-                                                        sums);
-                                          for (int c = 0; c < kTogether; ++c)
-                                            finish<Sum, T>(g, 0, j + c * kApart, sums[c]);
-                                        }
-                                      }
-                                    });
+  const auto multiply = [&](std::int64_t col, std::int64_t last) {
+    Sum sums[kTogether];
+    while (col + kTogether <= last) {
+      const std::int64_t apart = std::min(kApart, ((last - col) / kTogether - 1) | 1);
+      for (const std::int64_t end = col + apart; col < end; ++col) {
+        together_dots<kTogether>(x, b + col * g.b_col, apart * g.b_col, g.k, sums);
+        for (int c = 0; c < kTogether; ++c) finish<Sum, T>(g, 0, col + c * apart, sums[c]);
+      }
+      col += (kTogether - 1) * apart;
+    }
+    for (; col < last; ++col) {
+      together_dots<1>(x, b + col * g.b_col, 0, g.k, sums);
+      finish<Sum, T>(g, 0, col, sums[0]);
+    }
+  };
+  ThreadPool::shared().parallel_for(0, g.n, std::max<std::int64_t>(1, 65536 / g.k), multiply);
 }
 
 // Columns of B contiguous. Long ones are summed in stretches of a fixed length, so that one column

@@ -1,9 +1,13 @@
 #include "quant/cpu/product.h"
 
 #include <algorithm>
+#include <functional>
+#include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "ops/cpu/gemm.h"
 #include "quant/cpu/activation_tiles.h"
@@ -22,6 +26,10 @@ namespace {
 // quicker than its integers: at 2048 x 2048 on two cores of a Xeon with AMX
 // (docs/measurements/0004).
 constexpr std::int64_t kTiledRows = 32, kManyRows = 96;
+// Rows up to which a product with f16 or bf16 does no more than read the weight.
+constexpr std::int64_t kFewHalves = 4;
+
+DType half_of(QType type) { return type == QType::F16 ? DType::F16 : DType::BF16; }
 
 // f32 of x (m, k) times rows of w.
 Gemm gemm_of_rows(const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
@@ -114,12 +122,102 @@ void decoded_product(QType type, const std::byte* w, std::int64_t n, std::int64_
 }
 
 // Rows of f16 or bf16, which are read once and never made f32 as a whole.
-void half_product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
-                  std::int64_t m, float* y) {
-  const Gemm g = gemm_of_rows(w, n, k, x, m, y);
-  const DType dtype = type == QType::F16 ? DType::F16 : DType::BF16;
+void half_product(const Factor& each, std::int64_t k, const float* x, std::int64_t m) {
+  const Gemm g = gemm_of_rows(each.w, each.n, k, x, m, each.y);
+  const DType dtype = half_of(each.type);
   if (!gemm_amx(g, dtype)) gemm_float(g, dtype);
 }
+
+// Rows of a weight of which threads take some each.
+struct SharedRows {
+  std::int64_t n;
+  std::function<void(std::int64_t first, std::int64_t last)> multiply;
+};
+
+void share_rows(std::span<const SharedRows> weights, std::int64_t k, std::int64_t m) {
+  if (weights.empty()) return;
+  constexpr std::int64_t kTogether = 16;  // rows that go together in the widest path
+  const auto units_of = [](const SharedRows& each) { return (each.n + kTogether - 1) / kTogether; };
+  std::int64_t units = 0;
+  for (const SharedRows& each : weights) units += units_of(each);
+  const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / (k * m * kTogether));
+  ThreadPool::shared().parallel_for(0, units, grain, [&](std::int64_t first, std::int64_t last) {
+    for (const SharedRows& each : weights) {
+      const std::int64_t end = std::min(last, units_of(each));
+      if (first < end) each.multiply(first * kTogether, std::min(end * kTogether, each.n));
+      first = std::max<std::int64_t>(0, first - units_of(each));
+      last -= units_of(each);
+    }
+  });
+}
+
+// What the products of one x with several weights share.
+class Shared {
+ public:
+  Shared(std::int64_t k, const float* x, std::int64_t m, ProductPath path)
+      : k_(k), x_(x), m_(m), path_(path) {}
+
+  // Takes a weight whose products are integers.
+  void add(const Factor& each) {
+    const detail::RowsProduct rows = rows_of(each.type);
+    const Activations& bytes = bytes_in(format_of(each.type).elements);
+    const bool has_tiles = path_ == ProductPath::AmxInt8 || path_ == ProductPath::Amx;
+    if (!has_tiles || m_ < kTiledRows) {
+      weights_.push_back({each.n, [&bytes, rows, each](std::int64_t first, std::int64_t last) {
+                            rows(each.w, first, last, bytes, each.y, each.n);
+                          }});
+      return;
+    }
+    const detail::TiledProduct tiled = detail::amx_product(each.type);
+    const ActivationTiles& tiles = tiles_.emplace_back(bytes, tiled.block, tiled.part);
+    const std::int64_t whole = each.n / kTileRows * kTileRows;
+    weights_.push_back(
+        {each.n, [&bytes, &tiles, rows, tiled, whole, each](std::int64_t first, std::int64_t last) {
+           if (first < whole)
+             tiled.rows(each.w, first, std::min(last, whole), tiles, each.y, each.n);
+           if (last > whole) rows(each.w, std::max(first, whole), last, bytes, each.y, each.n);
+         }});
+  }
+
+  // A weight of f16 or bf16, and few rows of x.
+  void add_half(const Factor& each) {
+    weights_.push_back({each.n, [this, each](std::int64_t first, std::int64_t last) {
+                          Gemm g = gemm_of_rows(each.w + 2 * first * k_, each.n, k_, x_, m_,
+                                                each.y + first);
+                          g.n = last - first;
+                          gemm_float(g, half_of(each.type));
+                        }});
+  }
+
+  void multiply() const { share_rows(weights_, k_, m_); }
+
+ private:
+  static constexpr std::int64_t kTileRows = 16;
+
+  detail::RowsProduct rows_of(QType type) const {
+    if (path_ >= ProductPath::Avx512Vnni) return detail::vnni_product(type);
+    return path_ == ProductPath::Avx2 ? detail::avx2_product(type) : detail::portable_product(type);
+  }
+  const Activations& bytes_in(int block) {
+    std::optional<Activations>& bytes = block == 32 ? of_32_ : of_256_;
+    if (!bytes) {
+      const Activations::EncodeBlocks encode = path_ >= ProductPath::Avx512Vnni
+                                                   ? detail::vnni_encode()
+                                               : path_ == ProductPath::Avx2 ? detail::avx2_encode()
+                                                                            : nullptr;
+      bytes.emplace(x_, m_, k_, block, encode);
+    }
+    return *bytes;
+  }
+
+  std::int64_t k_;
+  const float* x_;
+  std::int64_t m_;
+  ProductPath path_;
+  std::optional<Activations> of_32_, of_256_;
+  std::list<ActivationTiles> tiles_;
+  std::vector<SharedRows> weights_;
+};
 
 }  // namespace
 
@@ -201,51 +299,30 @@ ProductPath best_product_path() {
   return best;
 }
 
-void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
-             std::int64_t m, float* y, ProductPath path) {
-  if (n == 0 || m == 0) return;
-  if ((type == QType::F16 || type == QType::BF16) && k > 0)
-    return half_product(type, w, n, k, x, m, y);
-  detail::RowsProduct rows = detail::portable_product(type);
-  if (rows == nullptr || k == 0) return decoded_product(type, w, n, k, x, m, y);
-  if (!has_product_path(path)) {
-    throw Error(ErrorKind::Unsupported, "product", "this machine has no such path");
+void products(std::span<const Factor> factors, std::int64_t k, const float* x, std::int64_t m,
+              ProductPath path) {
+  if (m == 0) return;
+  Shared shared(k, x, m, path);
+  for (const Factor& each : factors) {
+    if (each.n == 0) continue;
+    const bool is_half = each.type == QType::F16 || each.type == QType::BF16;
+    if (is_half && k > 0 && m <= kFewHalves) {
+      shared.add_half(each);
+    } else if (is_half && k > 0) {
+      half_product(each, k, x, m);
+    } else if (k == 0 || detail::portable_product(each.type) == nullptr) {
+      decoded_product(each.type, each.w, each.n, k, x, m, each.y);
+    } else if (!has_product_path(path)) {
+      throw Error(ErrorKind::Unsupported, "product", "this machine has no such path");
+    } else if (path == ProductPath::Amx && m >= kManyRows) {
+      Gemm g = gemm_of_rows(each.w, each.n, k, x, m, each.y);
+      g.b_col = k / format_of(each.type).elements * format_of(each.type).bytes;
+      detail::tiles_product(each.type)(g);
+    } else {
+      shared.add(each);
+    }
   }
-  if (path == ProductPath::Amx && m >= kManyRows) {
-    Gemm g = gemm_of_rows(w, n, k, x, m, y);
-    g.b_col = k / format_of(type).elements * format_of(type).bytes;
-    return detail::tiles_product(type)(g);
-  }
-  Activations::EncodeBlocks encode = nullptr;
-  if (path >= ProductPath::Avx512Vnni) {
-    rows = detail::vnni_product(type);
-    encode = detail::vnni_encode();
-  } else if (path == ProductPath::Avx2) {
-    rows = detail::avx2_product(type);
-    encode = detail::avx2_encode();
-  }
-  const Activations bytes(x, m, k, format_of(type).elements, encode);
-  // Sixteen rows go together in the widest path.
-  constexpr std::int64_t kTogether = 16;
-  const std::int64_t grain = std::max<std::int64_t>(1, (1 << 16) / (k * m * kTogether));
-  const auto share = [&](std::int64_t count, auto&& f) {
-    ThreadPool::shared().parallel_for(0, (count + kTogether - 1) / kTogether, grain,
-                                      [&](std::int64_t first, std::int64_t last) {
-                                        f(first * kTogether, std::min(last * kTogether, count));
-                                      });
-  };
-  const bool tiles = path == ProductPath::AmxInt8 || path == ProductPath::Amx;
-  if (tiles && m >= kTiledRows && n >= kTogether) {
-    const detail::TiledProduct tiled = detail::amx_product(type);
-    const ActivationTiles arranged(bytes, tiled.block, tiled.part);
-    const std::int64_t whole = n / kTogether * kTogether;
-    share(whole, [&](std::int64_t first, std::int64_t last) {
-      tiled.rows(w, first, last, arranged, y, n);
-    });
-    if (whole < n) rows(w, whole, n, bytes, y, n);
-    return;
-  }
-  share(n, [&](std::int64_t first, std::int64_t last) { rows(w, first, last, bytes, y, n); });
+  shared.multiply();
 }
 
 }  // namespace tl::cpu

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "ops/cpu/gemm.h"
@@ -35,8 +36,22 @@ ProductPath product_path(std::string_view name);
 ProductPath best_product_path();
 
 // y (m, n) = x (m, k) times the transpose of w (n rows of k). k is a whole number of blocks.
-void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
-             std::int64_t m, float* y, ProductPath path = best_product_path());
+struct Factor {
+  QType type;
+  const std::byte* w;
+  std::int64_t n;
+  float* y;
+};
+// The products of one x with several weights, as one piece of work where they do little more than
+// read them: x is made bytes once, and threads wait for each other once. The bits are those that
+// each has by itself.
+void products(std::span<const Factor> factors, std::int64_t k, const float* x, std::int64_t m,
+              ProductPath path = best_product_path());
+inline void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
+                    std::int64_t m, float* y, ProductPath path = best_product_path()) {
+  const Factor one{type, w, n, y};
+  products(std::span(&one, 1), k, x, m, path);
+}
 
 // Sums that the blocks of 32 are added to in turn.
 inline constexpr int kChains = 4;
