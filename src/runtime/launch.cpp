@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 
 #include "runtime/context.h"
 #include "runtime/stream_state.h"
@@ -30,10 +31,17 @@ bool can_launch_together(const Device& device) noexcept {
 }
 
 bool allow_shared_bytes(const Device& device, const Function& function, std::uint32_t bytes) {
+  if (function.shared_bytes_allowed() >= bytes) return true;
   Context& context = device.context();
   if (context.table().allow_shared == nullptr) return false;
+  // One after the other: what one thread was allowed is never made less for another.
+  static std::mutex asking;
+  const std::lock_guard lock(asking);
+  if (function.shared_bytes_allowed() >= bytes) return true;
   const CurrentContext current(context);
-  return context.table().allow_shared(function.native(), bytes) == driver::kSuccess;
+  if (context.table().allow_shared(function.native(), bytes) != driver::kSuccess) return false;
+  function.note_shared_bytes_allowed(bytes);
+  return true;
 }
 
 void launch_raw(const Function& function, const Stream& stream, const LaunchShape& shape,

@@ -38,12 +38,20 @@ class Function {
   const std::string& name() const noexcept { return name_; }
   // Its code waits for the launch before it, so that it may begin before that one has ended.
   bool awaits_earlier() const noexcept { return awaits_earlier_; }
+  // The dynamic shared memory that allow_shared_bytes() has been granted, at most.
+  std::uint32_t shared_bytes_allowed() const noexcept {
+    return shared_allowed_.load(std::memory_order_relaxed);
+  }
+  void note_shared_bytes_allowed(std::uint32_t bytes) const noexcept {
+    shared_allowed_.store(bytes, std::memory_order_relaxed);
+  }
 
  private:
   std::shared_ptr<const LoadedModule> module_;
   void* native_;
   std::string name_;
   bool awaits_earlier_;
+  mutable std::atomic<std::uint32_t> shared_allowed_ = 0;
 };
 
 // How a module came to the device, for `tl devices --modules` and tests.
