@@ -32,6 +32,8 @@ std::string_view name_of(ProductPath path) {
       return "vector";
     case ProductPath::Row:
       return "row";
+    case ProductPath::Pieces:
+      return "pieces";
     case ProductPath::Decoded:
       return "decoded";
     case ProductPath::Narrow:
@@ -60,9 +62,12 @@ class Bench {
     const gpu::ProductShape shape{each.n, each.k, each.m};
     report(each, "linear", time(weights, [&](const QTensor& w) { linear(x, w); }));
     if (!all_paths) return;
-    for (const auto path : {ProductPath::Vector, ProductPath::Row, ProductPath::Narrow,
-                            ProductPath::Wide, ProductPath::Group}) {
+    for (const auto path : {ProductPath::Vector, ProductPath::Row, ProductPath::Pieces,
+                            ProductPath::Narrow, ProductPath::Wide, ProductPath::Group}) {
+      const bool has_pieces =
+          each.type == QType::Q4_K || each.type == QType::Q5_K || each.type == QType::Q6_K;
       if ((path == ProductPath::Vector && each.m > 8) || (path == ProductPath::Row && each.m > 1) ||
+          (path == ProductPath::Pieces && (each.m > 1 || !has_pieces)) ||
           (path == ProductPath::Group && each.m < 16)) {
         continue;
       }
@@ -142,8 +147,8 @@ int run(int argc, char** argv) {
   for (const std::int64_t m : {1, 2, 4, 8, 16, 32, 64, 128, 512, 2048}) {
     if (rows != 0 && rows != m) continue;
     for (const Sizes size : {Sizes{2048, 2048}, Sizes{4096, 4096}, Sizes{14336, 4096}}) {
-      for (const QType each : {QType::Q4_0, QType::Q4_K, QType::Q6_K, QType::Q8_0}) {
-        if (!type.empty() && type != name(each)) continue;
+      for (const QType each : {QType::Q4_0, QType::Q4_K, QType::Q5_K, QType::Q6_K, QType::Q8_0}) {
+        if (type.empty() ? each == QType::Q5_K : type != name(each)) continue;  // ggml's has four
         bench.run({each, size.n, size.k, m}, paths);
       }
     }

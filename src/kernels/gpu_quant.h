@@ -40,6 +40,26 @@ TL_FN int row_vector_bytes(int groups) {
   return groups * (32 + static_cast<int>(sizeof(QuantScale)));
 }
 
+// Those that are named piece_*: a lane has 64 columns, so what a warp has of a row is a slice of
+// whole blocks of 256. A warp takes some rows at a time. Where a lane's part of a block lies in few
+// words that can be loaded at once, it goes to registers; else slices come to shared memory, some
+// while as many are multiplied. They begin anywhere in sixteen bytes.
+inline constexpr int kQuantPieceRows = 2, kQuantPieceTurns = 2;
+TL_FN bool comes_aside(int block_bytes) { return block_bytes % 16 != 0 || block_bytes > 144; }
+TL_FN int piece_room(int warp, int block_bytes) {
+  return (warp / 4 * block_bytes + 15 + 15) / 16 * 16;
+}
+// Shared memory of a warp for them.
+TL_FN int slice_bytes(int warp, int block_bytes) {
+  return comes_aside(block_bytes)
+             ? kQuantPieceRows * kQuantPieceTurns * piece_room(warp, block_bytes)
+             : 0;
+}
+// Warps that have a row of k columns together.
+TL_FN int piece_warps(Index k, int warp) {
+  return static_cast<int>((k + 64 * warp - 1) / (64 * warp));
+}
+
 // Matrix kernels. Rows of x become f16, divided by a power of two that brings the largest to
 // between 2^8 and 2^9, padded with zeros to a multiple of kQuantDeep.
 inline constexpr Index kQuantDeep = 512;

@@ -33,6 +33,7 @@ std::vector<QType> product_types() {
           QType::Q2_K,   QType::Q3_K,   QType::Q4_K, QType::Q5_K, QType::Q6_K,
           QType::IQ4_NL, QType::IQ4_XS, QType::MXFP4};
 }
+std::vector<QType> piece_types() { return {QType::Q4_K, QType::Q5_K, QType::Q6_K}; }
 std::vector<QType> block_types() {
   std::vector<QType> types;
   for (const QFormat& format : q_formats()) {
@@ -117,6 +118,11 @@ TEST_P(GpuProducts, SweepOverEveryKernel) {
     expect_near(w, x, multiply(ProductPath::Wide, w, x), kHalfBound, "wide");
     expect_near(w, x, multiply(ProductPath::Group, w, x), kHalfBound, "group");
   }
+  for (const QType type : piece_types()) {
+    const QTensor w = weight(type, 8, k, device());
+    const auto x = numbers(k, 9);
+    expect_near(w, x, multiply(ProductPath::Pieces, w, x), kByteBound, "pieces");
+  }
   for (const QType type : block_types()) {
     const QTensor w = weight(type, 2, k, device());
     const auto x = numbers(k, 9);
@@ -170,10 +176,43 @@ TEST_P(GpuProducts, RowsGiveTheBitsOfVectors) {
   }
 }
 
+// Rows of less than a warp's columns, of as many, and of several warps' with some left; as many
+// rows as a block takes at once, and more and fewer. Rows of Q6_K begin anywhere in sixteen bytes.
+TEST_P(GpuProducts, PiecesOfRowsAreNearTheTruth) {
+  // Of the longest, a block has a part of every row and of x in shared memory.
+  const bool has_room = device().properties().shared_memory_per_block_optin > 100U << 10;
+  for (const QType type : piece_types()) {
+    for (const std::int64_t k : {256, 512, 1280, 2048, 4096, 4352, 8448, 14336}) {
+      if (k == 14336 && !has_room) continue;
+      for (const std::int64_t n : {8, 40, 120, 1208}) {
+        if (n * k > (simulated() ? 600'000 : 6'000'000)) continue;
+        const QTensor w = weight(type, n, k, device());
+        const auto x = numbers(k, 18);
+        const auto y = multiply(ProductPath::Pieces, w, x);
+        expect_near(w, x, y, kByteBound, "pieces");
+        EXPECT_EQ(y, multiply(ProductPath::Pieces, w, x)) << type << ": not the same bits again";
+      }
+    }
+  }
+}
+
+TEST_P(GpuProducts, PiecesNeedRowsThatEndWithSixteenBytes) {
+  const QTensor w = weight(QType::Q6_K, 7, 256, device());
+  const auto x = numbers(256, 18);
+  test::expect_error(ErrorKind::Unsupported, "Q6_K", [&] { multiply(ProductPath::Pieces, w, x); });
+  const QTensor plain = weight(QType::Q4_0, 8, 256, device());
+  test::expect_error(ErrorKind::Unsupported, "Q4_0",
+                     [&] { multiply(ProductPath::Pieces, plain, x); });
+  // linear() takes another way.
+  const Tensor y = linear(to(Tensor::from(x, {1, 256}), device()), w);
+  expect_near(w, x, y.to_vector<float>(), kByteBound, "linear");
+}
+
 // A vector anywhere in memory, in every dtype.
 TEST_P(GpuProducts, RowsTakeVectorsThatLieAnywhere) {
   const std::int64_t k = 512;
   const QTensor w = weight(QType::Q5_0, 40, k, device());
+  const QTensor of_pieces = weight(QType::Q5_K, 40, k, device());
   const Tensor all = to(Tensor::from(numbers(k + 8, 19), {k + 8}), device());
   for (const DType dtype : {DType::F32, DType::F16, DType::BF16}) {
     for (const std::int64_t skip : {0, 1, 4}) {
@@ -187,6 +226,12 @@ TEST_P(GpuProducts, RowsTakeVectorsThatLieAnywhere) {
       EXPECT_EQ(to_dtype(results[0], DType::F32).to_vector<float>(),
                 to_dtype(results[1], DType::F32).to_vector<float>())
           << dtype << ' ' << skip;
+      Tensor y = Tensor::uninitialized({1, 40}, dtype, device());
+      gpu::product(ProductPath::Pieces, of_pieces.type(), of_pieces.memory(),
+                   ProductShape{40, k, 1}, x, y);
+      const double rounding = dtype == DType::F32 ? 0 : dtype == DType::F16 ? 0x1p-11 : 0x1p-8;
+      expect_near(of_pieces, to_dtype(x, DType::F32).to_vector<float>(),
+                  to_dtype(y, DType::F32).to_vector<float>(), kByteBound + 6 * rounding, "pieces");
     }
   }
 }

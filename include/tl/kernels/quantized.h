@@ -24,6 +24,9 @@ inline constexpr std::array<std::string_view, 7> kEncodedFormats = {"q4_0", "q4_
 inline constexpr std::array<std::string_view, 13> kProductFormats = {
     "q4_0", "q4_1", "q5_0", "q5_1",   "q8_0",   "q2_k", "q3_k",
     "q4_k", "q5_k", "q6_k", "iq4_nl", "iq4_xs", "mxfp4"};
+// Neighbours among these, from a place on, of which a lane may have 64 columns.
+inline constexpr unsigned kFirstPieceFormat = 7;
+inline constexpr std::array<std::string_view, 3> kPieceFormats = {"q4_k", "q5_k", "q6_k"};
 inline constexpr std::array<int, 4> kProductVectors = {1, 2, 4, 8};
 inline constexpr std::array<DType, 3> kDecodedTypes = {DType::F32, DType::F16, DType::BF16};
 
@@ -76,6 +79,13 @@ constexpr KernelId tile_kernel(DType x) {
 // QUANT_ROW: products with one row of x.
 constexpr KernelId row_kernel(unsigned product_format) {
   return {ModuleId::QuantRow, static_cast<std::uint16_t>(product_format)};
+}
+
+// The same with a lane for every 64 columns, for kPieceFormats.
+constexpr KernelId piece_kernel(unsigned product_format) {
+  return {ModuleId::QuantRow,
+          static_cast<std::uint16_t>(kernels::kProductFormats.size() + product_format -
+                                     kernels::kFirstPieceFormat)};
 }
 
 // QUANT_GROUP: products of tiles by matrix units of four warps.

@@ -71,10 +71,17 @@ constexpr auto product_names(std::string_view family) {
 }
 inline constexpr auto kQuantGroupNames = product_names("group");
 inline constexpr auto kQuantGroupViews = views(kQuantGroupNames);
-inline constexpr auto kQuantRowNames = product_names("row");
+inline constexpr auto kQuantRowNames = [] {
+  std::array<KernelName, kProductFormats.size() + kPieceFormats.size()> names;
+  std::size_t at = 0;
+  for (const std::string_view format : kProductFormats) names[at++] = kernel_name("row", format);
+  for (const std::string_view format : kPieceFormats) names[at++] = kernel_name("piece", format);
+  return names;
+}();
 inline constexpr auto kQuantRowViews = views(kQuantRowNames);
 
 static_assert(kQuantGroupViews[group_kernel(9).index] == "group_q6_k");
 static_assert(kQuantRowViews[row_kernel(0).index] == "row_q4_0");
+static_assert(kQuantRowViews[piece_kernel(9).index] == "piece_q6_k");
 
 }  // namespace tl::kernels

@@ -50,16 +50,21 @@ bool brings_memory(const Device& device) {
          device.warp_width() == 32;
 }
 
-constexpr std::int64_t kRowLongest = 16384;  // columns for QUANT_ROW
+// Whether copies to shared memory go on beside a warp's work (copy_aside() in kernels/gpu_mma.h).
+bool copies_aside(const Device& device) {
+  return device.architecture().starts_with("sm_") && device.properties().major >= 8;
+}
 
-QuantProduct describe(QType type, const ProductShape& shape, const Tensor& y) {
+constexpr std::int64_t kRowLongest = 16384;  // columns for row kernels of QUANT_ROW
+
+QuantProduct describe(QType type, const ProductShape& shape, DType y) {
   QuantProduct p = {};
   p.n = shape.n;
   p.k = shape.k;
   p.m = shape.m;
   p.row_bytes =
       shape.k / format_of(type).elements * static_cast<std::int64_t>(format_of(type).bytes);
-  p.y_type = static_cast<int>(decoded_place(y.dtype()));
+  p.y_type = static_cast<int>(decoded_place(y));
   p.parts = 1;
   return p;
 }
@@ -102,6 +107,13 @@ Packed pack(QuantProduct& p, const Tensor& x, std::int64_t rows) {
       x.read(stream), reinterpret_cast<std::uint8_t*>(packed.bytes.write(stream)),
       reinterpret_cast<kernels::QuantScale*>(packed.scales.write(stream)), p);
   return packed;
+}
+
+// Whether a warp of QUANT_ROW has four rows of the weight and more when each multiprocessor has one
+// block.
+bool has_many_rows(const Device& device, const ProductShape& shape) {
+  return shape.n >= std::int64_t{4} * device.properties().multiprocessors *
+                        kernels::kQuantRowThreads / device.warp_width();
 }
 
 // Whether one row of x is for the kernels of one launch: where those of several rows cut none of
@@ -151,22 +163,100 @@ std::uint32_t shared_for_slots(const Device& device, KernelId id, int bytes) {
   return wanted;
 }
 
+// Blocks of QUANT_ROW that have some rows of the weight each, `at_once` of them at a time.
+std::int64_t deal_rows(QuantProduct& p, const Device& device, int blocks_each,
+                       std::int64_t at_once) {
+  const std::int64_t grid =
+      std::min(std::int64_t{device.properties().multiprocessors} * blocks_each,
+               round_up(p.n, at_once) / at_once);
+  p.x_row = p.n / grid;
+  p.parts = static_cast<int>(p.n % grid);
+  return grid;
+}
+
 void row_product(QType type, const RawMemory& blocks, QuantProduct p, const Tensor& x, Tensor& y) {
   const Device device = y.device();
   const Stream& stream = device.stream();
   const auto* from = reinterpret_cast<const std::uint8_t*>(blocks.data(stream));
+  // One block leaves room for the next product's to come, which pays once a warp has several rows
+  // and few registers hold what is on its way (docs/measurements/0005).
   const std::int64_t warps = kernels::kQuantRowThreads / device.warp_width();
-  const std::int64_t grid =
-      std::min(std::int64_t{device.properties().multiprocessors} * kernels::kQuantRowBlocks,
-               round_up(p.n, warps) / warps);
-  p.x_row = p.n / grid;
-  p.parts = static_cast<int>(p.n % grid);
+  const bool one = type == QType::Q4_0 && has_many_rows(device, {p.n, p.k, p.m});
+  const int blocks_each = one ? 1 : kernels::kQuantRowBlocks;
+  const std::int64_t grid = deal_rows(p, device, blocks_each, warps);
   run(device, row_kernel(place_in(kernels::kProductFormats, type)),
       {.grid = {static_cast<std::uint64_t>(grid)},
        .block = {kernels::kQuantRowThreads},
        .shared_bytes =
            static_cast<std::uint32_t>(kernels::row_vector_bytes(static_cast<int>(p.k / 32)))},
       from, x.read(stream), y.write(stream), p);
+}
+
+// How the kernels of pieces are launched; no threads where they cannot be.
+struct PieceLaunch {
+  QuantProduct p;
+  std::int64_t grid;
+  std::uint32_t threads, shared_bytes;
+};
+PieceLaunch piece_launch(const Device& device, QType type, const RawMemory& blocks,
+                         QuantProduct p) {
+  PieceLaunch none = {};
+  const unsigned place = place_in(kernels::kPieceFormats, type);
+  const auto address = reinterpret_cast<std::uintptr_t>(blocks.data(device.stream()));
+  // Rows are copied in sixteens, the whole of which is the weight's.
+  if (place >= kernels::kPieceFormats.size() || p.m != 1 || address % 16 != 0 ||
+      p.n * p.row_bytes % 16 != 0) {
+    return none;
+  }
+  const int warp = device.warp_width();
+  const int across = kernels::piece_warps(p.k, warp);
+  const auto block_bytes = static_cast<int>(format_of(type).bytes);
+  const int slices = kernels::slice_bytes(warp, block_bytes);
+  const int blocks_each = kernels::comes_aside(block_bytes) ? 1 : kernels::kQuantRowBlocks;
+  const std::uint64_t limit = std::max(device.properties().shared_memory_per_block,
+                                       device.properties().shared_memory_per_block_optin);
+  for (int sets = kernels::kQuantRowThreads / warp / across; sets > 0; --sets) {
+    const int threads = sets * across * warp;
+    PieceLaunch launch{p, 0, static_cast<std::uint32_t>(threads), 0};
+    launch.grid =
+        deal_rows(launch.p, device, blocks_each, std::int64_t{kernels::kQuantPieceRows} * sets);
+    const std::int64_t rows = launch.p.x_row + (launch.p.parts > 0 ? 1 : 0);
+    const std::int64_t bytes = p.k / 32 * kernels::row_vector_bytes(1) +
+                               std::int64_t{threads} / warp * slices +
+                               rows * across * static_cast<std::int64_t>(sizeof(float));
+    if (bytes > static_cast<std::int64_t>(limit)) continue;
+    launch.shared_bytes = static_cast<std::uint32_t>(bytes);
+    const KernelId id = piece_kernel(kernels::kFirstPieceFormat + place);
+    if (bytes <= static_cast<std::int64_t>(device.properties().shared_memory_per_block) ||
+        allow_shared_bytes(device, device.modules().function(module_spec(id.module), id.index),
+                           launch.shared_bytes)) {
+      return launch;
+    }
+  }
+  return none;
+}
+
+// Whether one row of x is for them: where copies go on aside, there is room for nearly as many
+// warps as there may be, and no other kernel would cut the weight's rows for more.
+bool takes_pieces(const Device& device, QType type, const RawMemory& blocks,
+                  const ProductShape& shape) {
+  if (shape.m != 1 || !copies_aside(device) || parts_of(device, shape) != 1) return false;
+  const bool aside = kernels::comes_aside(static_cast<int>(format_of(type).bytes));
+  if (!aside && !has_many_rows(device, shape)) return false;
+  return piece_launch(device, type, blocks, describe(type, shape, DType::F32)).threads >=
+         kernels::kQuantRowThreads * 3 / 4;
+}
+
+void piece_product(QType type, const RawMemory& blocks, const PieceLaunch& launch, const Tensor& x,
+                   Tensor& y) {
+  const Device device = y.device();
+  const Stream& stream = device.stream();
+  const auto* from = reinterpret_cast<const std::uint8_t*>(blocks.data(stream));
+  run(device, piece_kernel(place_in(kernels::kProductFormats, type)),
+      {.grid = {static_cast<std::uint64_t>(launch.grid)},
+       .block = {launch.threads},
+       .shared_bytes = launch.shared_bytes},
+      from, x.read(stream), y.write(stream), launch.p);
 }
 
 void decoded_product(QType type, const RawMemory& blocks, const QuantProduct& p, const Tensor& x,
@@ -252,6 +342,7 @@ std::optional<ProductPath> product_path(const Device& device, QType type, const 
   const bool by_codes = has_codes(type) && is_aligned(type, blocks, device);
   if (shape.m <= kernels::kQuantVectorMost) {
     if (!by_codes) return ProductPath::Decoded;
+    if (takes_pieces(device, type, blocks, shape)) return ProductPath::Pieces;
     return takes_row(device, type, shape) ? ProductPath::Row : ProductPath::Vector;
   }
   if (!by_codes || !has_matrix_units(device)) return std::nullopt;
@@ -282,17 +373,22 @@ void product(ProductPath path, QType type, const RawMemory& blocks, const Produc
   const bool few = shape.m <= kernels::kQuantVectorMost;
   const bool by_codes = has_codes(type) && is_aligned(type, blocks, y.device());
   const bool vectors = path == ProductPath::Vector || path == ProductPath::Decoded;
+  const QuantProduct p = describe(type, shape, y.dtype());
+  PieceLaunch pieces = {};
+  if (path == ProductPath::Pieces) pieces = piece_launch(y.device(), type, blocks, p);
   if ((vectors && !few) || (path == ProductPath::Row && (shape.m != 1 || shape.k > kRowLongest)) ||
+      (path == ProductPath::Pieces && pieces.threads == 0) ||
       (path != ProductPath::Decoded && !by_codes)) {
     throw Error(ErrorKind::Unsupported, "linear", "no kernel for ", shape.m,
                 " rows and a weight of ", type, " by this path");
   }
-  const QuantProduct p = describe(type, shape, y);
   switch (path) {
     case ProductPath::Vector:
       return vector_product(type, blocks, p, shape, x, y);
     case ProductPath::Row:
       return row_product(type, blocks, p, x, y);
+    case ProductPath::Pieces:
+      return piece_product(type, blocks, pieces, x, y);
     case ProductPath::Decoded:
       return decoded_product(type, blocks, p, x, y);
     case ProductPath::Narrow:

@@ -13,6 +13,7 @@ namespace tl::gpu {
 enum class ProductPath : std::uint8_t {
   Vector,   // x as bytes, sums of integers; at most eight rows of x
   Row,      // the same for one row of x and many of the weight; the same bits
+  Pieces,   // the same for rows of some formats whose numbers share words; bits of its own
   Decoded,  // numbers of the weight as f32; at most eight rows of x
   Narrow,   // matrix units, small tiles
   Wide,     // matrix units, large tiles
