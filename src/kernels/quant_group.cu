@@ -27,9 +27,10 @@ using tl::kernels::QuantProduct;
 
 static_assert(kBlockThreads == tl::kernels::kQuantGroupThreads);
 
-constexpr int kStages = kQuantGroupChunk / kQuantGroupStage;  // of a chunk
-constexpr int kStageHalves = kQuantGroup.tokens * kQuantGroupStage;
-constexpr int kGroups = kQuantGroupChunk / 32;
+// Only Hopper's kernels use them.
+[[maybe_unused]] constexpr int kStages = kQuantGroupChunk / kQuantGroupStage;  // of a chunk
+[[maybe_unused]] constexpr int kStageHalves = kQuantGroup.tokens * kQuantGroupStage;
+[[maybe_unused]] constexpr int kGroups = kQuantGroupChunk / 32;
 constexpr unsigned kWorkers = 8;      // warps
 constexpr int kBringers = 4 * kWarp;  // threads
 static_assert(kBringers == kQuantGroup.rows || !GroupUnit::kThere);

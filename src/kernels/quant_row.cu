@@ -449,8 +449,9 @@ GPU_INLINE void multiply_pieces(const Bits8* w, const void* x, void* y, const Qu
   const auto warp = static_cast<int>(warp_index());
   const int set = warp / across, column = warp % across;
   const int wanted = column * static_cast<int>(kWarp) + static_cast<int>(lane());
-  const bool real = wanted < pieces;
-  const int mine = real ? wanted : pieces - 1;
+  const int mine = wanted < pieces ? wanted : pieces - 1;
+  // Not a condition: the compiler would branch around each row, and take them one after the other.
+  const Bits32 kept = wanted < pieces ? ~Bits32{0} : 0;
   auto* shared = static_cast<Bits8*>(dynamic_shared());
   const Planes planes(shared, k / 32);
   shared += tl::kernels::row_vector_bytes(k / 32);
@@ -482,7 +483,7 @@ GPU_INLINE void multiply_pieces(const Bits8* w, const void* x, void* y, const Qu
     for (int u = 0; u < kRows; ++u) {
       sum[u] = slices.use(u, row + u, row + step + u,
                           [&](const auto& raw) { return piece.multiply(raw); });
-      if (!real) sum[u] = 0.0f;
+      sum[u] = bits::float_of(bits::bits_of(sum[u]) & kept);
     }
     // Half of the lanes for each row.
     const bool latter = lane() >= kWarp / 2;

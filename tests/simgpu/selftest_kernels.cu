@@ -140,7 +140,10 @@ void mixed_wait(std::uint32_t* out) {
 void hand_over(std::uint32_t* out, unsigned workers) {
   auto* shared = static_cast<volatile unsigned*>(api->dynamic_shared());
   const unsigned thread = self().thread[0];
-  if (thread == 0) shared[1] = shared[2] = 0;
+  if (thread == 0) {
+    shared[1] = 0;
+    shared[2] = 0;
+  }
   api->barrier();
   unsigned sum = 0;
   for (unsigned i = 0; i < 10 && thread < workers; ++i) {
