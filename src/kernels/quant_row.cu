@@ -335,6 +335,10 @@ struct Piece<blocks::Q6_K> {
   }
 };
 
+GPU_INLINE const Bits8* row_at(const Bits8* first, int row, unsigned row_bytes) {
+  return first + static_cast<Bits64>(static_cast<unsigned>(row)) * row_bytes;
+}
+
 // What a lane has of some rows: those from `row` on are there after open(), and next() brings those
 // to be multiplied after them. `block` is the lane's block of the first row.
 template <class Format, bool kAside = tl::kernels::comes_aside(Format::kBytes)>
@@ -342,27 +346,28 @@ class Slices {
  public:
   using Raw = typename Piece<Format>::Raw;
   static constexpr int kRows = tl::kernels::kQuantPieceRows;
-  GPU_INLINE Slices(const Bits8* block, int piece, const QuantProduct& p, Index rows)
-      : block_(block), row_bytes_(p.row_bytes), rows_(rows), piece_(piece) {}
-  GPU_INLINE void open(Index row) {
+  GPU_INLINE Slices(const Bits8* block, int piece, unsigned row_bytes, int rows)
+      : block_(block), row_bytes_(row_bytes), rows_(rows), piece_(piece) {}
+  GPU_INLINE void open(int row) {
     GPU_UNROLLED
     for (int u = 0; u < kRows; ++u) load(u, row + u);
   }
-  GPU_INLINE void next(Index) {}
+  GPU_INLINE void next(int) {}
   // Row number u of those at hand; `later` is what comes in its place.
   template <class Multiply>
-  GPU_INLINE float use(int u, Index, Index later, const Multiply& multiply) {
+  GPU_INLINE float use(int u, int, int later, const Multiply& multiply) {
     const float sum = multiply(raw_[u]);
     load(u, later);
     return sum;
   }
 
  private:
-  GPU_INLINE void load(int u, Index row) {
-    raw_[u].load(block_ + (row < rows_ ? row : rows_ - 1) * row_bytes_, piece_);
+  GPU_INLINE void load(int u, int row) {
+    raw_[u].load(row_at(block_, row < rows_ ? row : rows_ - 1, row_bytes_), piece_);
   }
   const Bits8* block_;
-  Index row_bytes_, rows_;  // rows that may be asked for
+  unsigned row_bytes_;
+  int rows_;  // that may be asked for
   int piece_;
   Raw raw_[kRows];
 };
@@ -374,17 +379,17 @@ class Slices<Format, true> {
   using Raw = typename Piece<Format>::Raw;
   static constexpr int kRows = tl::kernels::kQuantPieceRows;
   static_assert(tl::kernels::kQuantPieceTurns == 2);
-  GPU_INLINE Slices(const Bits8* block, int piece, const QuantProduct& p, Index rows, Bits8* memory,
+  GPU_INLINE Slices(const Bits8* block, int piece, unsigned row_bytes, int rows, Bits8* memory,
                     const Bits8* slice, const Bits8* end)
       : memory_(memory),
         slice_(slice),
         end_(end),
-        row_bytes_(p.row_bytes),
+        row_bytes_(row_bytes),
         rows_(rows),
         offset_(static_cast<int>(block - slice)),
         piece_(piece) {}
-  GPU_INLINE void open(Index row) { bring(row); }
-  GPU_INLINE void next(Index row) {
+  GPU_INLINE void open(int row) { bring(row); }
+  GPU_INLINE void next(int row) {
     warp_meet();  // all have read what lay where rows come now
     turn_ ^= 1;
     bring(row);
@@ -393,8 +398,8 @@ class Slices<Format, true> {
     warp_meet();
   }
   template <class Multiply>
-  GPU_INLINE float use(int u, Index row, Index, const Multiply& multiply) {
-    const unsigned before = before_row(slice_ + row * row_bytes_);
+  GPU_INLINE float use(int u, int row, int, const Multiply& multiply) {
+    const unsigned before = before_row(row_at(slice_, row, row_bytes_));
     Raw raw;
     raw.load(memory_ + (turn_ * kRows + u) * kRoom + before + offset_, piece_);
     if (u + 1 == kRows) turn_ ^= 1;
@@ -407,11 +412,11 @@ class Slices<Format, true> {
   GPU_INLINE static unsigned before_row(const Bits8* at) {
     return static_cast<unsigned>(reinterpret_cast<Bits64>(at) & 15u);
   }
-  GPU_INLINE void bring(Index row) {
+  GPU_INLINE void bring(int row) {
     GPU_UNROLLED
     for (int u = 0; u < kRows; ++u) {
       if (row + u < rows_) {
-        const Bits8* at = slice_ + (row + u) * row_bytes_;
+        const Bits8* at = row_at(slice_, row + u, row_bytes_);
         const Bits8* from = at - before_row(at);
         Bits8* to = memory_ + (turn_ * kRows + u) * kRoom;
         GPU_UNROLLED
@@ -426,8 +431,8 @@ class Slices<Format, true> {
   Bits8* memory_;       // of this warp
   const Bits8* slice_;  // of the first row
   const Bits8* end_;    // of all rows
-  Index row_bytes_, rows_;
-  int offset_, piece_, turn_ = 0;
+  unsigned row_bytes_;
+  int rows_, offset_, piece_, turn_ = 0;
 };
 
 template <class Format>
@@ -458,25 +463,29 @@ GPU_INLINE void multiply_pieces(const Bits8* w, const void* x, void* y, const Qu
   constexpr int kSlices = tl::kernels::slice_bytes(static_cast<int>(kWarp), Format::kBytes);
   auto* partial = reinterpret_cast<float*>(shared + warps * kSlices);
 
-  const Bits8* block = w + mine / 4 * Format::kBytes;
+  // From here on rows are counted from the block's first.
+  const auto row_bytes = static_cast<unsigned>(p.row_bytes);
+  const int count = static_cast<int>(rows.end - rows.first);
+  const Bits8* own_rows = w + rows.first * p.row_bytes;
+  const Bits8* block = own_rows + mine / 4 * Format::kBytes;
   auto slices = [&] {
     if constexpr (kSlices != 0) {
-      const Bits8* slice = w + column * (static_cast<int>(kWarp) / 4 * Format::kBytes);
-      return Slices<Format>(block, mine % 4, p, rows.end, shared + warp * kSlices, slice,
+      const Bits8* slice = own_rows + column * (static_cast<int>(kWarp) / 4 * Format::kBytes);
+      return Slices<Format>(block, mine % 4, row_bytes, count, shared + warp * kSlices, slice,
                             w + p.n * p.row_bytes);
     } else {
-      return Slices<Format>(block, mine % 4, p, rows.end);
+      return Slices<Format>(block, mine % 4, row_bytes, count);
     }
   }();
-  const Index step = Index{kRows} * sets;
-  Index row = rows.first + Index{kRows} * set;
+  const int step = kRows * sets;
+  int row = kRows * set;
   slices.open(row);
   planes.pack_all(eight, x, p.y_type, k);
   barrier();
   Piece<Format> piece;
   piece.keep(planes, mine / 4, mine % 4);
   GPU_ROLLED
-  for (; row < rows.end; row += step) {
+  for (; row < count; row += step) {
     slices.next(row + step);
     float sum[kRows];
     GPU_UNROLLED
@@ -491,18 +500,17 @@ GPU_INLINE void multiply_pieces(const Bits8* w, const void* x, void* y, const Qu
     own += shuffle_xor(latter ? sum[0] : sum[1], kWarp / 2);
     GPU_UNROLLED
     for (unsigned mask = kWarp / 4; mask > 0; mask /= 2) own += shuffle_xor(own, mask);
-    const Index at = row + (latter ? 1 : 0);
-    if (lane() % (kWarp / 2) == 0 && at < rows.end) {
-      partial[static_cast<int>(at - rows.first) * across + column] = own;
-    }
+    const int at = row + (latter ? 1 : 0);
+    if (lane() % (kWarp / 2) == 0 && at < count) partial[at * across + column] = own;
   }
   barrier();
   GPU_ROLLED
-  for (Index at = rows.first + thread_index(); at < rows.end; at += block_threads()) {
-    const float* from = partial + static_cast<int>(at - rows.first) * across;
+  for (auto at = static_cast<int>(thread_index()); at < count;
+       at += static_cast<int>(block_threads())) {
+    const float* from = partial + at * across;
     float sum = from[0];
     for (int c = 1; c < across; ++c) sum += from[c];
-    words::store(y, p.y_type, at, sum);
+    words::store(y, p.y_type, rows.first + at, sum);
   }
 }
 
