@@ -188,7 +188,7 @@ GPU_INLINE float byte_of(Bits32 word) {
 }
 GPU_INLINE float signed_byte(Bits32 word) { return byte_of(word ^ 128u) - 128.0f; }
 
-// Eight neighbours of the vector in words of four: half of a group of 32 from each plane.
+// Sixteen neighbours of the vector in four words: half of a group of 32.
 struct XWords {
   Bits32 at[4];
   GPU_INLINE void load(const Bits8* from) {

@@ -295,6 +295,30 @@ TEST_P(QTensors, LinearOfSeveralWeightsGivesTheBitsOfEach) {
   EXPECT_TRUE(linear(all, std::span<const QTensor* const>()).empty());
 }
 
+// However the columns of a product of one row are shared out, and with rows that end within a
+// vector.
+TEST_P(QTensors, AColumnOfHalvesHasTheSameBitsInAnyCompany) {
+  if (device().is_gpu()) GTEST_SKIP() << "there it is the vendor's library's or decoded";
+  const std::int64_t n = 301, k = 1003;
+  std::vector<float> values(static_cast<std::size_t>(n * k));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i % 971));
+  const Tensor all = Tensor::from(values, {n, k}, device());
+  const Tensor x =
+      Tensor::from(std::vector<float>(values.begin() + 5, values.begin() + 5 + k), {1, k});
+  for (const QType type : {QType::F16, QType::BF16}) {
+    const QTensor w = QTensor::quantize(all, type);
+    const auto whole = linear(x, w).to_vector<float>();
+    for (const std::int64_t count : {1, 7, 8, 9, 15, 120, 200}) {
+      for (const std::int64_t first : {std::int64_t{0}, std::int64_t{3}, n - count}) {
+        const auto part = linear(x, w.some_rows(first, count)).to_vector<float>();
+        const auto from = whole.begin() + first;
+        EXPECT_EQ(part, std::vector<float>(from, from + count))
+            << type << ' ' << first << ' ' << count;
+      }
+    }
+  }
+}
+
 TEST_P(QTensors, LinearOfSeveralWeightsChecksEachOfThem) {
   const QTensor w = random_tensor(QType::Q8_0, {5, 32}, device());
   const QTensor wide = random_tensor(QType::Q8_0, {5, 64}, device());

@@ -265,6 +265,14 @@ const Sum* packed_rows(const Gemm& g, Scratch& scratch) {
   return to;
 }
 
+// What is left of a column behind whole vectors. One function, so that a column's bits do not
+// depend on what it is taken with.
+template <class Sum, class T>
+HWY_NOINLINE HWY_ATTR Sum rest_dot(Sum sum, const Sum* x, const T* b, std::int64_t count) {
+  for (std::int64_t q = 0; q < count; ++q) sum += x[q] * load_one<Sum>(b[q]);
+  return sum;
+}
+
 // The same for one row of `x` and kCount columns, `apart` elements from each other. One column at
 // a time would be one stream of memory, which is less than a core can ask for.
 inline constexpr int kTogether = 8;
@@ -294,9 +302,7 @@ HWY_ATTR void together_dots(const Sum* HWY_RESTRICT x, const T* HWY_RESTRICT b, 
   }
 #pragma GCC unroll 16
   for (int c = 0; c < kCount; ++c) {
-    Sum one = hn::GetLane(hn::SumOfLanes(d, sum[c]));
-    for (std::int64_t q = p; q < depth; ++q) one += x[q] * load_one<Sum>(b[c * apart + q]);
-    out[c] = one;
+    out[c] = rest_dot(hn::GetLane(hn::SumOfLanes(d, sum[c])), x + p, b + c * apart + p, depth - p);
   }
 }
 
@@ -324,7 +330,11 @@ void dot_one_row(const Gemm& g) {
       finish<Sum, T>(g, 0, col, sums[0]);
     }
   };
-  ThreadPool::shared().parallel_for(0, g.n, std::max<std::int64_t>(1, 65536 / g.k), multiply);
+  ThreadPool::shared().parallel_for(
+      0, (g.n + kTogether - 1) / kTogether, std::max<std::int64_t>(1, 65536 / (kTogether * g.k)),
+      [&](std::int64_t first, std::int64_t last) {
+        multiply(first * kTogether, std::min<std::int64_t>(last * kTogether, g.n));
+      });
 }
 
 // Columns of B contiguous. Long ones are summed in stretches of a fixed length, so that one column

@@ -162,7 +162,7 @@ class Shared {
     const detail::RowsProduct rows = rows_of(each.type);
     const Activations& bytes = bytes_in(format_of(each.type).elements);
     const bool has_tiles = path_ == ProductPath::AmxInt8 || path_ == ProductPath::Amx;
-    if (!has_tiles || m_ < kTiledRows) {
+    if (!has_tiles || m_ < kTiledRows || each.n < kTileRows) {
       weights_.push_back({each.n, [&bytes, rows, each](std::int64_t first, std::int64_t last) {
                             rows(each.w, first, last, bytes, each.y, each.n);
                           }});

@@ -71,7 +71,7 @@ QuantProduct describe(QType type, const ProductShape& shape, DType y) {
 
 // How many warps share a row of the weight: more where there are few rows, so that the device has
 // enough reads under way. It does not depend on m, so that a row of x gives the same bits whatever
-// comes with it.
+// comes with it (but for kernels of pieces, see takes_pieces()).
 int parts_of(const Device& device, const ProductShape& shape) {
   constexpr std::int64_t kWarpsWanted = 16;  // of each multiprocessor
   const std::int64_t wanted = device.properties().multiprocessors * kWarpsWanted;
@@ -237,14 +237,19 @@ PieceLaunch piece_launch(const Device& device, QType type, const RawMemory& bloc
 }
 
 // Whether one row of x is for them: where copies go on aside, there is room for nearly as many
-// warps as there may be, and no other kernel would cut the weight's rows for more.
+// warps as there may be and work for most of their lanes and for every multiprocessor, and no other
+// kernel would cut the weight's rows for more. Where nothing comes aside they begin later and are
+// quicker afterwards (docs/measurements/0005).
 bool takes_pieces(const Device& device, QType type, const RawMemory& blocks,
                   const ProductShape& shape) {
   if (shape.m != 1 || !copies_aside(device) || parts_of(device, shape) != 1) return false;
   const bool aside = kernels::comes_aside(static_cast<int>(format_of(type).bytes));
   if (!aside && !has_many_rows(device, shape)) return false;
-  return piece_launch(device, type, blocks, describe(type, shape, DType::F32)).threads >=
-         kernels::kQuantRowThreads * 3 / 4;
+  const int lanes = kernels::piece_warps(shape.k, device.warp_width()) * device.warp_width();
+  if (shape.k / 64 < lanes * 3 / 4) return false;
+  const PieceLaunch launch = piece_launch(device, type, blocks, describe(type, shape, DType::F32));
+  return launch.threads >= kernels::kQuantRowThreads * 3 / 4 &&
+         launch.grid >= device.properties().multiprocessors;
 }
 
 void piece_product(QType type, const RawMemory& blocks, const PieceLaunch& launch, const Tensor& x,
