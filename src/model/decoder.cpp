@@ -42,7 +42,9 @@ std::int64_t context_of(const DecoderConfig& config, const DecoderOptions& optio
   return options.context == 0 ? config.context : options.context;
 }
 
-Tensor with_bias(Tensor y, const std::optional<Tensor>& bias) { return bias ? add(y, *bias) : y; }
+Tensor with_bias(const Tensor& y, const std::optional<Tensor>& bias) {
+  return bias ? add(y, *bias) : y;
+}
 
 Tensor apply(const arch::Linear& layer, const Tensor& x) {
   return with_bias(linear(x, layer.weight), layer.bias);
@@ -51,12 +53,12 @@ Tensor apply(const arch::Linear& layer, const Tensor& x) {
 template <std::size_t kCount>
 std::array<Tensor, kCount> apply(const std::array<const arch::Linear*, kCount>& layers,
                                  const Tensor& x) {
-  std::array<const QTensor*, kCount> weights;
+  std::array<const QTensor*, kCount> weights{};
   for (std::size_t i = 0; i < kCount; ++i) weights[i] = &layers[i]->weight;
   std::vector<Tensor> products = linear(x, weights);
   std::array<Tensor, kCount> results;
   for (std::size_t i = 0; i < kCount; ++i) {
-    results[i] = with_bias(std::move(products[i]), layers[i]->bias);
+    results[i] = with_bias(products[i], layers[i]->bias);
   }
   return results;
 }
