@@ -101,6 +101,25 @@ TEST_P(Launch, NothingIsLaunchedForZeroElements) {
   EXPECT_EQ(device().driver_calls().launches, before.launches);
 }
 
+// What was granted is remembered, and what was refused is not.
+TEST_P(Launch, SharedMemoryIsAskedForUntilThereIsAsMuch) {
+  const Function& function = kernel(fill_kernel(8));
+  const std::uint32_t before = function.shared_bytes_allowed(), more = before + 256;
+  if (!allow_shared_bytes(device(), function, more)) {
+    EXPECT_FALSE(device().is_cuda()) << "CUDA grants so little";
+    EXPECT_EQ(function.shared_bytes_allowed(), before);
+    return;
+  }
+  EXPECT_EQ(function.shared_bytes_allowed(), more);
+  EXPECT_TRUE(allow_shared_bytes(device(), function, 128));
+  EXPECT_EQ(function.shared_bytes_allowed(), more) << "it is never made less";
+  DeviceMemory<std::uint64_t> y(device(), 100);
+  LaunchShape with_room = shape(100);
+  with_room.shared_bytes = more;
+  launch(function, device().stream(), with_room, out(y), std::uint64_t{7}, Index{100});
+  EXPECT_EQ(y.to_vector(), std::vector<std::uint64_t>(100, 7));
+}
+
 TEST_P(Launch, ShapesNoDeviceTakesAreRefusedByName) {
   DeviceMemory<std::uint32_t> y(device(), 10);
   const auto with = [&](LaunchShape bad) {
