@@ -66,6 +66,7 @@ set(TL_KERNEL_HEADERS
     gpu_together.h
     gpu_types.h
     gpu_warp.h
+    line_sums.h
     quant_blocks.h
     quant_dot.h
     quant_encode.h
@@ -73,6 +74,7 @@ set(TL_KERNEL_HEADERS
     quant_halves.h
     quant_words.h
     random_numbers.h
+    read_ids.h
     row_ids.h
     row_math.h
     train_math.h

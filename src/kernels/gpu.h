@@ -9,8 +9,9 @@
 // A kernel is `GPU_KERNEL void name(...)` at the start of a line (the build finds it by that
 // spelling); it, or the function that is its body, begins with await_earlier(). Blocks have at most
 // GPU_THREADS threads; a file that launches larger ones defines it before including this header.
-// GPU_LEAST_BLOCKS, where defined, is how many of them a processor of NVIDIA's must have room for:
-// without it ptxas aims for a number of its own, and spills a register or two to reach it.
+// GPU_LEAST_BLOCKS, where it is defined and not 0, is how many of them a processor of NVIDIA's must
+// have room for: without it ptxas aims for a number of its own, and spills a register or two to
+// reach it. It may be defined anew between kernels.
 #pragma once
 
 #if defined(GPU_HOST_WARP)
@@ -35,11 +36,10 @@
 // no kernel reads what it wrote through another type.)
 
 #if defined(GPU_NVIDIA)
-#if defined(GPU_LEAST_BLOCKS)
-#define GPU_KERNEL extern "C" __global__ __launch_bounds__(GPU_THREADS, GPU_LEAST_BLOCKS)
-#else
-#define GPU_KERNEL extern "C" __global__ __launch_bounds__(GPU_THREADS)
+#ifndef GPU_LEAST_BLOCKS
+#define GPU_LEAST_BLOCKS 0
 #endif
+#define GPU_KERNEL extern "C" __global__ __launch_bounds__(GPU_THREADS, GPU_LEAST_BLOCKS)
 #define GPU_INLINE __device__ __forceinline__
 #define GPU_SHARED __shared__
 #define GPU_MAY_ALIAS

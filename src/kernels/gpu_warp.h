@@ -120,6 +120,17 @@ GPU_INLINE T warp_max(T value, unsigned live = kWarp) {
   return warp_reduce(value, Max{}, live);
 }
 
+// Over the lanes of a whole warp up to this one.
+template <class T>
+GPU_INLINE T sum_to_here(T value) {
+  GPU_UNROLLED
+  for (unsigned reach = 1; reach < kWarp; reach *= 2) {
+    const T before = shuffle(value, lane() >= reach ? lane() - reach : lane());
+    if (lane() >= reach) value += before;
+  }
+  return value;
+}
+
 // Over all threads of a block of at most kThreads; every thread gets the same bits. May be called
 // again at once.
 template <unsigned kThreads = kBlockThreads, class T, class Op>

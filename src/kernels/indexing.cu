@@ -12,10 +12,8 @@
 //
 // Launched with 256 threads per block; any grid unless a kernel says otherwise.
 #include "gpu.h"
-#include "gpu_ids.h"
-#include "gpu_together.h"
-
-using tl::kernels::Ids;
+#include "line_sums.h"
+#include "read_ids.h"
 
 struct alignas(16) Bits128 {
   Bits64 low, high;
@@ -28,48 +26,6 @@ GPU_INLINE unsigned count_ones(Bits64 x) {
   return static_cast<unsigned>(x * 0x0101010101010101ull >> 56);
 }
 GPU_INLINE Bits64 lanes_below() { return (Bits64{1} << lane()) - 1; }
-
-// The indices at some offsets, as they stand, -1 where an offset is negative. All loads are under
-// way before the first of them is looked at.
-template <int kCount>
-GPU_INLINE void load_ids(const Ids& ids, const Index (&at)[kCount], Index (&id)[kCount]) {
-  const auto load = [&]<class T>(const T* data) {
-    T found[kCount];
-    GPU_UNROLLED
-    for (int u = 0; u < kCount; ++u) {
-      if (at[u] >= 0) found[u] = data[at[u]];
-    }
-    GPU_UNROLLED
-    for (int u = 0; u < kCount; ++u) id[u] = at[u] >= 0 ? static_cast<Index>(found[u]) : -1;
-  };
-  switch (ids.kind) {
-    case 0:
-      return load(static_cast<const Bits8*>(ids.data));
-    case 1:
-      return load(static_cast<const Bits32*>(ids.data));
-    case 2:
-      return load(static_cast<const short*>(ids.data));
-    case 3:
-      return load(static_cast<const int*>(ids.data));
-    default:
-      return load(static_cast<const Index*>(ids.data));
-  }
-}
-
-// The same index, or -1 for the sentinel and for a bad one.
-GPU_INLINE Index check_id(const Ids& ids, Index id) {
-  if (id == ids.nothing) return -1;
-  if (static_cast<Bits64>(id) < static_cast<Bits64>(ids.size)) return id;
-  report_bad_index(ids.fault, ids.tag, id, ids.size);
-  return -1;
-}
-
-GPU_INLINE Index read_id(const Ids& ids, Index at) {
-  const Index where[1] = {at};
-  Index id[1];
-  load_ids(ids, where, id);
-  return check_id(ids, id[0]);
-}
 
 // ---- moves
 
@@ -281,11 +237,6 @@ GPU_KERNEL void put_8(Bits64* out, const Bits64* src, Ids ids, Index step, const
   put(out, src, ids, step, winner, winner_step, at);
 }
 
-// Along one line of the dimension: `length` indices and sources, and the distances between them.
-struct Line {
-  Index length, ids_step, src_step, out_step;
-};
-
 // f(out offset, src offset) for every element in order, one thread per line. Operands: ids, src,
 // out.
 template <class F>
@@ -344,34 +295,6 @@ GPU_KERNEL void add_atomic_8(Bits64* out, const Bits64* src, Ids ids, Index step
 }
 
 // ---- adds: one thread per line
-
-// What sums of T are kept in.
-template <class T>
-struct Accumulator {
-  using Type = float;
-};
-template <>
-struct Accumulator<double> {
-  using Type = double;
-};
-template <>
-struct Accumulator<Bits8> {
-  using Type = Bits32;
-};
-template <>
-struct Accumulator<Bits16> {
-  using Type = Bits32;
-};
-template <class T>
-using AccumulatorOf = typename Accumulator<T>::Type;
-
-GPU_INLINE double widen(double x) { return x; }
-GPU_INLINE Bits32 widen(Bits8 x) { return x; }
-GPU_INLINE Bits32 widen(Bits16 x) { return x; }
-template <class T>
-GPU_INLINE float widen(T x) {
-  return to_float(x);
-}
 
 // `out` has the type of the sums for small floats (each is rounded once, at the end, by a cast) and
 // T itself for the others.
@@ -521,12 +444,7 @@ template <class T>
 GPU_INLINE T block_sum_before(T value, T* total) {
   constexpr unsigned kWarps = kBlockThreads / kWarp;
   GPU_SHARED T sums[kWarps];
-  T sum = value;  // of the lanes up to this one
-  GPU_UNROLLED
-  for (unsigned reach = 1; reach < kWarp; reach *= 2) {
-    const T before = shuffle(sum, lane() >= reach ? lane() - reach : lane());
-    if (lane() >= reach) sum += before;
-  }
+  const T sum = sum_to_here(value);
   if (lane() == kWarp - 1) sums[warp_index()] = sum;
   barrier();
   T result = sum - value, all = T(0);
@@ -540,161 +458,48 @@ GPU_INLINE T block_sum_before(T value, T* total) {
   return result;
 }
 
-// ---- adds: a warp per line
-//
-// For many lines of some length. A warp, which is a block by itself, keeps 4096 places of the
-// result's line in shared memory and goes over the sources of the line, as many at a time as it has
-// lanes. Sources of one place that come together are found by a mark that each lane leaves at its
-// place: who finds another's there is not alone. They are added in their order, as all others are,
-// so the sum is what adding one source after the other gives.
+// ---- adds: a block per line, see line_sums.h
 
-constexpr unsigned kLineTile = 4096;
-constexpr unsigned kLineMarks = 2048;  // places that far apart share one, and take the longer way
-
-GPU_INLINE unsigned lowest_lane(Bits64 lanes) {
-  const Bits64 below = (lanes & (0 - lanes)) - 1;
-  return kWarp == 32 ? count_bits(static_cast<Bits32>(below)) : count_bits(below);
-}
-
-// sums[place] += value in the order of the lanes that are live.
-template <class A>
-GPU_INLINE void add_in_order(A* sums, Bits8* marks, bool live, Bits32 place, A value) {
-  const A before = live ? sums[place] : A(0);
-  if (live) marks[place % kLineMarks] = static_cast<Bits8>(lane());
-  warp_meet();
-  const bool lost = live && marks[place % kLineMarks] != lane();
-  A result = before + value;
-  GPU_ROLLED
-  for (Bits64 losers = warp_ballot(lost); losers != 0;) {
-    const unsigned one = lowest_lane(losers);
-    const Bits32 shared_place = shuffle(place, one);
-    const bool same = live && place == shared_place;
-    const Bits64 peers = warp_ballot(same);
-    A sum = shuffle(before, one);
-    GPU_ROLLED
-    for (Bits64 rest = peers; rest != 0; rest &= rest - 1) {
-      sum += shuffle(value, lowest_lane(rest));
-    }
-    if (same) result = sum;
-    losers &= ~peers;
-  }
-  if (live) sums[place] = result;
-  warp_meet();
-}
-
-// `before` has the places of `out`, and may be it. The grid's second axis counts tiles of a line.
-template <class T>
-GPU_INLINE void add_lines(T* out, const T* before, const T* src, const Ids& ids, const Line& line,
-                          Index places, const Strided<3>& at) {
-  await_earlier();
-  using A = AccumulatorOf<T>;
-  constexpr int kAhead = sizeof(T) == 8 ? 4 : 8;  // loads on their way
-  constexpr Index kBatch = Index{kAhead} * kWarp;
-  GPU_SHARED A sums[kLineTile];
-  GPU_SHARED Bits8 marks[kLineMarks];
-  // A lane's own, out of its registers, so that the code that adds is there once.
-  GPU_SHARED A addend[kBatch];
-  GPU_SHARED Bits16 addend_place[kBatch];
-  const Index tile = Index{block_index<1>()} * kLineTile;
-  const unsigned here =
-      places - tile < kLineTile ? static_cast<unsigned>(places - tile) : kLineTile;
-  GPU_ROLLED
-  for (Index number = block_index(); number < at.count; number += block_count()) {
-    const Offsets<3> o = offsets(at, number);
-    const T* old = before + o.at[2] + tile * line.out_step;
-    Index found[kAhead] = {};
-    T value[kAhead] = {};
-    GPU_ROLLED
-    for (Index first = -kBatch; first < line.length; first += kBatch) {
-      if (first >= 0) {
-        GPU_UNROLLED
-        for (int u = 0; u < kAhead; ++u) {
-          const bool is_there = first + u * Index{kWarp} + lane() < line.length;
-          const Index id = (is_there ? check_id(ids, found[u]) : -1) - tile;
-          const bool inside = static_cast<Bits64>(id) < kLineTile;
-          addend[u * kWarp + lane()] = widen(value[u]);
-          addend_place[u * kWarp + lane()] = static_cast<Bits16>(inside ? id : kLineTile);
-        }
-      }
-      const Index next = first + kBatch + lane();
-      if (first + kBatch < line.length) {
-        Index where[kAhead];
-        GPU_UNROLLED
-        for (int u = 0; u < kAhead; ++u) {
-          const Index k = next + u * Index{kWarp};
-          where[u] = k < line.length ? o.at[0] + k * line.ids_step : -1;
-          if (k < line.length) value[u] = src[o.at[1] + k * line.src_step];
-        }
-        load_ids(ids, where, found);
-      }
-      if (first >= 0) {
-        GPU_ROLLED
-        for (int u = 0; u < kAhead; ++u) {
-          const Bits32 place = addend_place[u * kWarp + lane()];
-          add_in_order(sums, marks, place < kLineTile, place, addend[u * kWarp + lane()]);
-        }
-        continue;
-      }
-      constexpr int kPlaces = 2 * kAhead;
-      GPU_ROLLED
-      for (unsigned i = 0; i < here; i += kPlaces * kWarp) {
-        T place[kPlaces] = {};
-        GPU_UNROLLED
-        for (int u = 0; u < kPlaces; ++u) {
-          const unsigned k = i + u * kWarp + lane();
-          if (k < here) place[u] = old[k * line.out_step];
-        }
-        GPU_UNROLLED
-        for (int u = 0; u < kPlaces; ++u) {  // what is beyond the line has room as well
-          sums[i + u * kWarp + lane()] = widen(place[u]);
-        }
-      }
-      warp_meet();
-    }
-    T* to = out + o.at[2] + tile * line.out_step;
-    GPU_ROLLED
-    for (unsigned i = 0; i < here; i += kWarp) {
-      if (i + lane() < here) to[(i + lane()) * line.out_step] = convert<T>(sums[i + lane()]);
-    }
-    warp_meet();
-  }
-}
+#undef GPU_LEAST_BLOCKS
+#define GPU_LEAST_BLOCKS 4  // take 0.87 of the time of three
 
 GPU_KERNEL void add_lines_1(Bits8* out, const Bits8* before, const Bits8* src, Ids ids,
-                            Index length, Index ids_step, Index src_step, Index out_step,
-                            Index places, Strided<3> at) {
-  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
+                            Index length, Index src_step, Index out_step, Index places,
+                            Strided<3> at) {
+  add_lines(out, before, src, ids, {length, 1, src_step, out_step}, places, at);
 }
 GPU_KERNEL void add_lines_2(Bits16* out, const Bits16* before, const Bits16* src, Ids ids,
-                            Index length, Index ids_step, Index src_step, Index out_step,
-                            Index places, Strided<3> at) {
-  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
+                            Index length, Index src_step, Index out_step, Index places,
+                            Strided<3> at) {
+  add_lines(out, before, src, ids, {length, 1, src_step, out_step}, places, at);
 }
 GPU_KERNEL void add_lines_f8e4m3(Float8* out, const Float8* before, const Float8* src, Ids ids,
-                                 Index length, Index ids_step, Index src_step, Index out_step,
-                                 Index places, Strided<3> at) {
-  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
+                                 Index length, Index src_step, Index out_step, Index places,
+                                 Strided<3> at) {
+  add_lines(out, before, src, ids, {length, 1, src_step, out_step}, places, at);
 }
 GPU_KERNEL void add_lines_f16(Half* out, const Half* before, const Half* src, Ids ids, Index length,
-                              Index ids_step, Index src_step, Index out_step, Index places,
-                              Strided<3> at) {
-  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
+                              Index src_step, Index out_step, Index places, Strided<3> at) {
+  add_lines(out, before, src, ids, {length, 1, src_step, out_step}, places, at);
 }
 GPU_KERNEL void add_lines_bf16(BFloat16* out, const BFloat16* before, const BFloat16* src, Ids ids,
-                               Index length, Index ids_step, Index src_step, Index out_step,
-                               Index places, Strided<3> at) {
-  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
+                               Index length, Index src_step, Index out_step, Index places,
+                               Strided<3> at) {
+  add_lines(out, before, src, ids, {length, 1, src_step, out_step}, places, at);
 }
 GPU_KERNEL void add_lines_f32(float* out, const float* before, const float* src, Ids ids,
-                              Index length, Index ids_step, Index src_step, Index out_step,
-                              Index places, Strided<3> at) {
-  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
+                              Index length, Index src_step, Index out_step, Index places,
+                              Strided<3> at) {
+  add_lines(out, before, src, ids, {length, 1, src_step, out_step}, places, at);
 }
 GPU_KERNEL void add_lines_f64(double* out, const double* before, const double* src, Ids ids,
-                              Index length, Index ids_step, Index src_step, Index out_step,
-                              Index places, Strided<3> at) {
-  add_lines(out, before, src, ids, {length, ids_step, src_step, out_step}, places, at);
+                              Index length, Index src_step, Index out_step, Index places,
+                              Strided<3> at) {
+  add_lines(out, before, src, ids, {length, 1, src_step, out_step}, places, at);
 }
+
+#undef GPU_LEAST_BLOCKS
+#define GPU_LEAST_BLOCKS 0
 
 // Replaces each of `count` values by the sum of those before it, in one block; returns the whole
 // sum.

@@ -472,33 +472,45 @@ TEST_P(Indexing, ScatterAddOfEveryShapeGivesTheSameSumTwice) {
   }
 }
 
-// Where a line's places are kept, sums are what adding one source after the other gives, however
-// many of them meet at one place.
+// Where a block takes a line, sums are what adding one source after the other gives, however many
+// of them meet at one place; also in lines of more sources than it takes at once.
 TEST_P(Indexing, LinesAreAddedInTheOrderOfTheirSources) {
+  struct Case {
+    DType dtype;
+    std::int64_t length, used;
+  };
+  std::vector<Case> cases = {{DType::F32, 4300, 5000},
+                             {DType::F32, 4300, 4},
+                             {DType::F16, 4300, 300},
+                             {DType::F64, 2100, 60},
+                             {DType::U8, 4300, 700}};
   for (const DType dtype : {DType::F8E4M3, DType::F16, DType::F32, DType::F64}) {
-    for (const std::int64_t used : {1, 3, 40, 5000}) {
-      const Host x = uniform({66, 5000}, -1, 1, 55), src = uniform({66, 777}, -1, 1, 56);
-      Host ids = random_ids({66, 777}, used, 57);
-      for (std::size_t i = 0; i < ids.values.size(); i += 11) ids.values[i] = kNothing;
-      const auto on = [&](const Host& host, const Device& where) {
-        return contiguous_on(host, dtype, where);
-      };
-      const Device cpu = Device::cpu();
-      const Tensor want = scatter_add(on(x, cpu), 1, ids_on(ids, DType::I32, cpu), on(src, cpu));
-      const Tensor here = on(x, device()), kept = copy(here);
-      const Tensor ids_tensor = ids_on(ids, DType::I32, device()), src_on = on(src, device());
-      const std::string what = join(dtype, " into ", used, " places");
-      expect_equal("scatter_add", to(scatter_add(here, 1, ids_tensor, src_on), cpu), want, what);
-      expect_equal("scatter_add", here, kept, what);
-      Tensor in_place = copy(here);
-      scatter_add_set(in_place, 1, ids_tensor, src_on);
-      expect_equal("scatter_add", to(in_place, cpu), want, what);
-      // Fewer lines than there are: the others stay.
-      Tensor some = here;
-      scatter_add_set(some, 1, ids_tensor.narrow(0, 0, 64), src_on.narrow(0, 0, 64));
-      expect_equal("scatter_add", to(some.narrow(0, 64, 2), cpu), to(kept.narrow(0, 64, 2), cpu));
-      expect_equal("scatter_add", to(some.narrow(0, 0, 64), cpu), want.narrow(0, 0, 64), what);
-    }
+    for (const std::int64_t used : {1, 3, 40, 5000}) cases.push_back({dtype, 777, used});
+  }
+  for (const auto& [dtype, length, used] : cases) {
+    const double low = is_float(dtype) ? -1 : 0, high = is_float(dtype) ? 1 : 9;
+    const Host x = uniform_for(dtype, {66, 5000}, low, high, 55);
+    const Host src = uniform_for(dtype, {66, length}, low, high, 56);
+    Host ids = random_ids({66, length}, used, 57);
+    for (std::size_t i = 0; i < ids.values.size(); i += 11) ids.values[i] = kNothing;
+    const auto on = [&](const Host& host, const Device& where) {
+      return contiguous_on(host, dtype, where);
+    };
+    const Device cpu = Device::cpu();
+    const Tensor want = scatter_add(on(x, cpu), 1, ids_on(ids, DType::I32, cpu), on(src, cpu));
+    const Tensor here = on(x, device()), kept = copy(here);
+    const Tensor ids_tensor = ids_on(ids, DType::I32, device()), src_on = on(src, device());
+    const std::string what = join(dtype, ": ", length, " into ", used, " places");
+    expect_equal("scatter_add", to(scatter_add(here, 1, ids_tensor, src_on), cpu), want, what);
+    expect_equal("scatter_add", here, kept, what);
+    Tensor in_place = copy(here);
+    scatter_add_set(in_place, 1, ids_tensor, src_on);
+    expect_equal("scatter_add", to(in_place, cpu), want, what);
+    // Fewer lines than there are: the others stay.
+    Tensor some = here;
+    scatter_add_set(some, 1, ids_tensor.narrow(0, 0, 64), src_on.narrow(0, 0, 64));
+    expect_equal("scatter_add", to(some.narrow(0, 64, 2), cpu), to(kept.narrow(0, 64, 2), cpu));
+    expect_equal("scatter_add", to(some.narrow(0, 0, 64), cpu), want.narrow(0, 0, 64), what);
   }
 }
 

@@ -8,8 +8,8 @@
 //
 // Adding floats (and integers of 1 and 2 bytes, for which there are no atomics) so that every run
 // gives the same bits:
-//   lines  one warp per line keeps its places in shared memory and adds the sources in order: for
-//          many lines of some length that lie along the dimension.
+//   lines  one block per line puts its sources in order by place, in shared memory, and adds those
+//          of each place: for many lines of some length that lie along the dimension.
 //   walk   one thread per line goes along the dimension: for many lines, or few sources each.
 //   bins   exact sums in fixed point by integer atomics, 128 bytes for every place of the result:
 //          for lines that are long, when the result is not larger than what is added. One atomic
@@ -45,7 +45,7 @@ constexpr std::int64_t kBinLimit = std::int64_t{1} << 30;
 constexpr std::int64_t kBinAddends = std::int64_t{1} << 24;
 constexpr std::int64_t kSortTile = 2048;      // as in indexing.cu
 constexpr std::int64_t kSumTile = 64;         // as in indexing.cu
-constexpr std::int64_t kLineTile = 4096;      // as in indexing.cu
+constexpr std::int64_t kLineEach = 16;        // as in line_sums.h
 constexpr std::int64_t kMostLines = 1 << 22;  // in one grid
 constexpr int kDigits = 256;
 
@@ -306,8 +306,8 @@ void add_by_walk(const ops::Place& p, Tensor& out) {
   }
 }
 
-// By one warp per line. Where others see the memory too, what was there is read from the old memory
-// and the sums go to new, so that nothing has to be copied first.
+// By one block per line. Where others see the memory too, what was there is read from the old
+// memory and the sums go to new, so that nothing has to be copied first.
 void add_by_lines(const ops::Place& p, Tensor& out) {
   const Device device = out.device();
   const Stream& stream = device.stream();
@@ -322,21 +322,27 @@ void add_by_lines(const ops::Place& p, Tensor& out) {
   const Ids ids = ids_of(device, p.ids, p.size, p.op);
   const std::byte* before = moves ? shared.read(stream) : nullptr;
   std::byte* to = moves ? out.write(stream) : out.update(stream);
-  const std::int64_t tiles = (p.size + kLineTile - 1) / kLineTile;
+  const std::int64_t warp = device.warp_width(), sum_bytes = out.dtype() == DType::F64 ? 8 : 4;
+  // LineRoom then takes 40 KiB at most: of every device a block may have 48.
+  const std::int64_t most = sum_bytes == 8 || p.length() > kLineEach * kThreads ? 128 : kThreads;
+  const std::int64_t threads =
+      std::min(divide_up(std::max(p.size, p.length()), kLineEach * warp) * warp, most);
+  const std::int64_t size = kLineEach * threads;  // places of a block, and sources of a chunk
+  const std::int64_t bytes = size * sum_bytes * (p.length() > size ? 2 : 1) + 6 * size;
   const LaunchShape shape{.grid = {static_cast<std::uint64_t>(std::min(p.lines(), kMostLines)),
-                                   static_cast<std::uint64_t>(tiles)},
-                          .block = {static_cast<std::uint64_t>(device.warp_width())}};
+                                   static_cast<std::uint64_t>(divide_up(p.size, size))},
+                          .block = {static_cast<std::uint64_t>(threads)},
+                          .shared_bytes = static_cast<std::uint32_t>(bytes)};
   run(device, indexing_add_kernel(Family::AddLines, out.dtype()), shape, to,
       moves ? before : static_cast<const std::byte*>(to), src, ids, Index{p.length()},
-      Index{p.ids.strides()[p.dim]}, Index{p.src.strides()[p.dim]}, Index{p.step}, Index{p.size},
-      at);
+      Index{p.src.strides()[p.dim]}, Index{p.step}, Index{p.size}, at);
 }
 
 // Enough lines for many warps, of some length, and read along their neighbours.
 bool fits_lines(const ops::Place& p) {
-  constexpr std::int64_t kLeastLines = 64, kLeastLength = 64, kMostTiles = 4;
-  return p.lines() >= kLeastLines && p.length() >= kLeastLength &&
-         p.size <= kMostTiles * kLineTile && p.ids.strides()[p.dim] == 1;
+  constexpr std::int64_t kLeastLines = 64, kLeastLength = 64, kMostPlaces = 16384;
+  return p.lines() >= kLeastLines && p.length() >= kLeastLength && p.size <= kMostPlaces &&
+         p.ids.strides()[p.dim] == 1;
 }
 
 void add_by_bins(const ops::Place& p, Tensor& out) {
