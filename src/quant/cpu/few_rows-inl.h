@@ -1,7 +1,20 @@
 // Few rows of x: eight rows of w at a time, each block unpacked in registers and multiplied at
 // once. Included after codes-inl.h, as it is.
 
-constexpr int kAhead = 384;  // bytes that each of the eight rows is read ahead
+// What is read ahead while eight rows are multiplied: for row r and block b the lines at
+// from + b * per_block + r * per_row, as many as are multiplied meanwhile.
+struct Ahead {
+  const Bits8* from;
+  std::int64_t per_block, per_row;
+
+  TL_VECTOR void read(std::int64_t b, int r, int bytes) const {
+    // All lines: the processor's own prefetching goes astray when some are left out.
+    for (int line = 0; line < bytes; line += 64) {
+      _mm_prefetch(reinterpret_cast<const char*>(from + b * per_block + r * per_row + line),
+                   _MM_HINT_T0);
+    }
+  }
+};
 
 // Four rows of sums of eight products with codes up to kMost: in every lane, one sum of that lane
 // per row.
@@ -35,8 +48,9 @@ struct FewRows32 {
   Floats y[2][kSteps] = {};  // rows 0 to 3 and 4 to 7
 
   // Adds block b and those after it, up to `last`, of eight rows.
-  TL_VECTOR void add_blocks(const Bits8* w, std::int64_t step, const Activations& x, std::int64_t i,
-                            std::int64_t b, int chain, int last) {
+  TL_VECTOR void add_blocks(const Bits8* w, std::int64_t step, const Ahead& ahead,
+                            const Activations& x, std::int64_t i, std::int64_t b, int chain,
+                            int last) {
     const std::int8_t* bytes = x.bytes(i) + 32 * b;
     const Halved values = halved([&](int l) { return bytes + 32 * std::min(l, last); });
     const Floats dx = spread(x.scales(i) + b, last);
@@ -44,6 +58,7 @@ struct FewRows32 {
     const Bits8* at = w + b * Format::kBytes;
     for (int g = 0; g < 2; ++g) {
       Four four = {};
+      for (int r = 4 * g; r < 4 * g + 4; ++r) ahead.read(b, r, kLanes * Format::kBytes);
       load_four(at + 4 * g * step, step, last, values, four);
       Ints whole = across4<Type::kMost>(four.row);
       if constexpr (kOffset != 0) whole = sub32(whole, times_offset<kOffset>(sums));
@@ -61,12 +76,6 @@ struct FewRows32 {
   TL_VECTOR static void load_four(const Bits8* at, std::int64_t step, int last,
                                   const Halved& values, Four& four) {
     using Codes = Lanes32<Format, kSigned>;
-    for (int r = 0; r < 4; ++r) {
-      // All lines: the processor's own prefetching goes astray when some are left out.
-      for (int line = 0; line < kLanes * Format::kBytes; line += 64) {
-        _mm_prefetch(reinterpret_cast<const char*>(at + r * step + kAhead + line), _MM_HINT_T0);
-      }
-    }
     using Blocks = Packed<Format::kBytes>;
     if constexpr (Blocks::kUsed) {
       if (last == kLanes - 1) {
@@ -89,15 +98,16 @@ struct FewRows32 {
     if constexpr (Type::kMinimum) four.m = from_halves(right32(words, 16));
   }
 
-  TL_VECTOR __m256 product(const Bits8* w, std::int64_t step, const Activations& x,
-                           std::int64_t i) {
+  TL_VECTOR __m256 product(const Bits8* w, std::int64_t step, const Ahead& ahead,
+                           const Activations& x, std::int64_t i) {
     const std::int64_t blocks = x.columns() / 32;
     std::int64_t b = 0;
     for (; b + kChains <= blocks; b += kChains) {
-      for (int s = 0; s < kSteps; ++s) add_blocks(w, step, x, i, b + s * kLanes, s, kLanes - 1);
+      for (int s = 0; s < kSteps; ++s)
+        add_blocks(w, step, ahead, x, i, b + s * kLanes, s, kLanes - 1);
     }
     for (int s = 0; b < blocks; ++s, b += kLanes) {
-      add_blocks(w, step, x, i, b, s,
+      add_blocks(w, step, ahead, x, i, b, s,
                  static_cast<int>(std::min<std::int64_t>(blocks - b, kLanes)) - 1);
     }
     return _mm256_set_m128(lanes_in_order(y[1]), lanes_in_order(y[0]));
@@ -147,8 +157,8 @@ struct FewRows256 {
     }
   }
 
-  TL_VECTOR static __m256 product(const Bits8* w, std::int64_t step, const Activations& x,
-                                  std::int64_t i) {
+  TL_VECTOR static __m256 product(const Bits8* w, std::int64_t step, const Ahead& ahead,
+                                  const Activations& x, std::int64_t i) {
     const std::int64_t blocks = x.columns() / 256;
     __m256 y = _mm256_setzero_ps();
     for (std::int64_t b = 0; b < blocks; ++b) {
@@ -183,9 +193,7 @@ struct FewRows256 {
       __m256i row[8];
       for (int r = 0; r < 8; ++r) {
         const Bits8* block = at + r * step;
-        for (int line = 0; line < Format::kBytes; line += 64) {
-          _mm_prefetch(reinterpret_cast<const char*>(block + kAhead + line), _MM_HINT_T0);
-        }
+        ahead.read(b, r, Format::kBytes);
         Ints codes[kVectors];
         Layout::codes(block, codes);
         const Bits8* own = scales[kLaneOfRow[r]];
@@ -229,14 +237,28 @@ struct FewRows256 {
   }
 };
 
+// Each of eight rows of w, `step` bytes apart, is read ahead by itself.
+template <class Format>
+Ahead along_each(const Bits8* w, std::int64_t step) {
+  constexpr int kBytes = 384;
+  return {w + kBytes, Format::kBytes, step};
+}
+// While eight rows in a line are multiplied the next eight are called for, in the order in which
+// they lie: one stream.
+template <class Format>
+Ahead next_eight(const Bits8* w, std::int64_t step) {
+  constexpr int kAtOnce = Integers<Format>::kBlock == 32 ? kLanes : 1;  // blocks of a row
+  return {w + 8 * step, 8 * Format::kBytes, kAtOnce * Format::kBytes};
+}
+
 // Eight rows of w, `step` bytes apart, times row i of x.
 template <class Format>
-TL_VECTOR __m256 eight_rows(const Bits8* w, std::int64_t step, const Activations& x,
-                            std::int64_t i) {
+TL_VECTOR __m256 eight_rows(const Bits8* w, std::int64_t step, const Ahead& ahead,
+                            const Activations& x, std::int64_t i) {
   if constexpr (Integers<Format>::kBlock == 32) {
     FewRows32<Format> rows = {};
-    return rows.product(w, step, x, i);
+    return rows.product(w, step, ahead, x, i);
   } else {
-    return FewRows256<Format>::product(w, step, x, i);
+    return FewRows256<Format>::product(w, step, ahead, x, i);
   }
 }

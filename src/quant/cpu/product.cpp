@@ -1,5 +1,9 @@
 #include "quant/cpu/product.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
 #include <functional>
 #include <list>
@@ -49,6 +53,21 @@ Gemm gemm_of_rows(const std::byte* w, std::int64_t n, std::int64_t k, const floa
   g.c_row = n;
   g.c_col = 1;
   return g;
+}
+
+// AMD's CPUs since Zen 5. Zen 4 and Intel's with AMX were measured with rows apart alone.
+bool reads_one_stream_best() {
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kAuth = 0x68747541;  // of "AuthenticAMD"
+  if (__get_cpuid(0, &a, &b, &c, &d) == 0 || b != kAuth) return false;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return false;
+  const unsigned family = (a >> 8 & 15) + (a >> 20 & 255);
+  constexpr unsigned kZen5 = 26;
+  return family >= kZen5;
+#else
+  return false;
+#endif
 }
 
 int dot(const qb::Bits8* code, const std::int8_t* x, int count) {
@@ -154,8 +173,8 @@ void share_rows(std::span<const SharedRows> weights, std::int64_t k, std::int64_
 // What the products of one x with several weights share.
 class Shared {
  public:
-  Shared(std::int64_t k, const float* x, std::int64_t m, ProductPath path)
-      : k_(k), x_(x), m_(m), path_(path) {}
+  Shared(std::int64_t k, const float* x, std::int64_t m, ProductPath path, RowOrder order)
+      : k_(k), x_(x), m_(m), path_(path), order_(order) {}
 
   // Takes a weight whose products are integers.
   void add(const Factor& each) {
@@ -163,19 +182,23 @@ class Shared {
     const Activations& bytes = bytes_in(format_of(each.type).elements);
     const bool has_tiles = path_ == ProductPath::AmxInt8 || path_ == ProductPath::Amx;
     if (!has_tiles || m_ < kTiledRows || each.n < kTileRows) {
-      weights_.push_back({each.n, [&bytes, rows, each](std::int64_t first, std::int64_t last) {
-                            rows(each.w, first, last, bytes, each.y, each.n);
-                          }});
+      weights_.push_back(
+          {each.n, [this, &bytes, rows, each](std::int64_t first, std::int64_t last) {
+             rows(each.w, first, last, bytes, each.y, each.n, order_);
+           }});
       return;
     }
     const detail::TiledProduct tiled = detail::amx_product(each.type);
     const ActivationTiles& tiles = tiles_.emplace_back(bytes, tiled.block, tiled.part);
     const std::int64_t whole = each.n / kTileRows * kTileRows;
     weights_.push_back(
-        {each.n, [&bytes, &tiles, rows, tiled, whole, each](std::int64_t first, std::int64_t last) {
+        {each.n,
+         [this, &bytes, &tiles, rows, tiled, whole, each](std::int64_t first, std::int64_t last) {
            if (first < whole)
              tiled.rows(each.w, first, std::min(last, whole), tiles, each.y, each.n);
-           if (last > whole) rows(each.w, std::max(first, whole), last, bytes, each.y, each.n);
+           if (last > whole) {
+             rows(each.w, std::max(first, whole), last, bytes, each.y, each.n, order_);
+           }
          }});
   }
 
@@ -214,6 +237,7 @@ class Shared {
   const float* x_;
   std::int64_t m_;
   ProductPath path_;
+  RowOrder order_;
   std::optional<Activations> of_32_, of_256_;
   std::list<ActivationTiles> tiles_;
   std::vector<SharedRows> weights_;
@@ -223,7 +247,7 @@ class Shared {
 
 template <class Format>
 void detail::portable_rows(const std::byte* w, std::int64_t first, std::int64_t last,
-                           const Activations& x, float* y, std::int64_t n) {
+                           const Activations& x, float* y, std::int64_t n, RowOrder) {
   constexpr int kSums = Integers<Format>::kBlock == 32 ? kChains : 1;
   const std::int64_t blocks = x.columns() / Format::kElements;
   const auto* weights = reinterpret_cast<const qb::Bits8*>(w);
@@ -299,10 +323,25 @@ ProductPath best_product_path() {
   return best;
 }
 
+RowOrder row_order(std::string_view name) {
+  if (name == "apart") return RowOrder::Apart;
+  if (name == "together") return RowOrder::Together;
+  if (!name.empty()) {
+    throw Error(ErrorKind::BadArgument, "TL_CPU_ROWS", "'", name,
+                "' is no order of rows: there are apart, together");
+  }
+  return reads_one_stream_best() ? RowOrder::Together : RowOrder::Apart;
+}
+
+RowOrder best_row_order() {
+  static const RowOrder best = row_order(environment("TL_CPU_ROWS"));
+  return best;
+}
+
 void products(std::span<const Factor> factors, std::int64_t k, const float* x, std::int64_t m,
-              ProductPath path) {
+              ProductPath path, RowOrder order) {
   if (m == 0) return;
-  Shared shared(k, x, m, path);
+  Shared shared(k, x, m, path, order);
   for (const Factor& each : factors) {
     if (each.n == 0) continue;
     const bool is_half = each.type == QType::F16 || each.type == QType::BF16;

@@ -35,6 +35,16 @@ ProductPath product_path(std::string_view name);
 // The one that TL_CPU_PRODUCTS names when it is first asked for, else the fastest.
 ProductPath best_product_path();
 
+// How the rows are read that are multiplied together, eight of them. Apart: as eight streams, each
+// read ahead by itself. Together: they are next to each other, and the next eight are read ahead in
+// one stream. The bits are the same.
+enum class RowOrder : std::uint8_t { Apart, Together };
+// "apart" or "together"; for an empty name what was measured to be quicker on CPUs like this one
+// (docs/measurements/0011). Throws BadArgument for another.
+RowOrder row_order(std::string_view name);
+// The one that TL_CPU_ROWS names when it is first asked for.
+RowOrder best_row_order();
+
 // y (m, n) = x (m, k) times the transpose of w (n rows of k). k is a whole number of blocks.
 struct Factor {
   QType type;
@@ -46,11 +56,12 @@ struct Factor {
 // read them: x is made bytes once, and threads wait for each other once. The bits are those that
 // each has by itself.
 void products(std::span<const Factor> factors, std::int64_t k, const float* x, std::int64_t m,
-              ProductPath path = best_product_path());
+              ProductPath path = best_product_path(), RowOrder order = best_row_order());
 inline void product(QType type, const std::byte* w, std::int64_t n, std::int64_t k, const float* x,
-                    std::int64_t m, float* y, ProductPath path = best_product_path()) {
+                    std::int64_t m, float* y, ProductPath path = best_product_path(),
+                    RowOrder order = best_row_order()) {
   const Factor one{type, w, n, y};
-  products(std::span(&one, 1), k, x, m, path);
+  products(std::span(&one, 1), k, x, m, path, order);
 }
 
 // Sums that the blocks of 32 are added to in turn.
@@ -68,12 +79,12 @@ namespace detail {
 
 // Rows [first, last) of w times every row of x: y[i * n + row].
 using RowsProduct = void (*)(const std::byte* w, std::int64_t first, std::int64_t last,
-                             const Activations& x, float* y, std::int64_t n);
+                             const Activations& x, float* y, std::int64_t n, RowOrder order);
 // Null where the type has no such path.
 RowsProduct portable_product(QType type);
 template <class Format>
 void portable_rows(const std::byte* w, std::int64_t first, std::int64_t last, const Activations& x,
-                   float* y, std::int64_t n);
+                   float* y, std::int64_t n, RowOrder order);
 RowsProduct avx2_product(QType type);
 bool has_avx2();
 Activations::EncodeBlocks avx2_encode();
