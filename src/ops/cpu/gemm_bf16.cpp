@@ -45,7 +45,12 @@ struct PairKernel : PlainB<bfloat16> {
                                       std::int64_t c_row, bool add) {
     __m512 sum[kRows][2];
 #pragma GCC unroll 16
-    for (std::int64_t i = 0; i < kRows; ++i) sum[i][0] = sum[i][1] = _mm512_setzero_ps();
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      sum[i][0] = sum[i][1] = _mm512_setzero_ps();
+      // Sums of a large product have long left the near caches by the time they are added to.
+      _mm_prefetch(reinterpret_cast<const char*>(c + i * c_row), _MM_HINT_T0);
+      _mm_prefetch(reinterpret_cast<const char*>(c + i * c_row + 16), _MM_HINT_T0);
+    }
     for (std::int64_t p = 0; p < depth; p += 2) {
       const auto b0 = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b));
       const auto b1 = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + 32));

@@ -61,8 +61,9 @@ struct PlainB {
   }
 };
 
-// Shares out the tasks of a product, one at a time for each thread, not ranges of them: tasks are
-// long, and a thread that wakes late would leave the last range to wait for.
+// Shares out the tasks of a product: to each thread a part of them in a row, which it takes one at
+// a time, and then what is left of the others' parts. So threads seldom read the same panels at the
+// same time, which holds both up, and none waits for one that wakes late.
 class GemmThreads {
  public:
   explicit GemmThreads(const Gemm& g)
@@ -73,11 +74,27 @@ class GemmThreads {
   int count() const { return threads_; }
   template <class F>
   void operator()(std::int64_t tasks, F&& f) const {
-    std::atomic<std::int64_t> next{0};
-    ThreadPool::shared().parallel_for(0, std::min<std::int64_t>(tasks, threads_), 1,
-                                      [&](std::int64_t, std::int64_t) {
-                                        for (std::int64_t i = next++; i < tasks; i = next++) f(i);
-                                      });
+    struct alignas(64) Part {
+      std::atomic<std::int64_t> next;
+      std::int64_t end;
+    };
+    const std::int64_t parts = std::min<std::int64_t>(tasks, threads_);
+    if (parts <= 1) {
+      for (std::int64_t i = 0; i < tasks; ++i) f(i);
+      return;
+    }
+    const auto left = std::make_unique<Part[]>(static_cast<std::size_t>(parts));
+    for (std::int64_t p = 0; p < parts; ++p) {
+      Part& part = left[static_cast<std::size_t>(p)];
+      part.next = tasks * p / parts;
+      part.end = tasks * (p + 1) / parts;
+    }
+    ThreadPool::shared().parallel_for(0, parts, 1, [&](std::int64_t own, std::int64_t) {
+      for (std::int64_t p = 0; p < parts; ++p) {
+        Part& part = left[static_cast<std::size_t>((own + p) % parts)];
+        for (std::int64_t i = part.next++; i < part.end; i = part.next++) f(i);
+      }
+    });
   }
 
  private:
@@ -149,13 +166,17 @@ void gemm_blocks(const Gemm& g) {
         const bool first = p0 == 0, last = p0 + kDepth >= g.k;
         const std::int64_t panels_a = (m + kRows - 1) / kRows;
         const std::int64_t panels_b = (n + kColumns - 1) / kColumns;
-        share(panels_a + panels_b, [&](std::int64_t panel) {
-          if (panel < panels_a) {
-            const std::int64_t i = panel * kRows;
+        // Each thread packs some of A, and of B what it will multiply with: A's and B's panels in
+        // turn, as many of each as there are.
+        const std::int64_t panels = panels_a + panels_b;
+        share(panels, [&](std::int64_t panel) {
+          const std::int64_t of_b = panel * panels_b / panels;
+          if (of_b == (panel + 1) * panels_b / panels) {
+            const std::int64_t i = (panel - of_b) * kRows;
             Kernel::pack_a(packed_a + i * padded, a + (i0 + i) * g.a_row + p0 * g.a_col, g.a_row,
                            g.a_col, std::min(kRows, m - i), depth);
           } else {
-            const std::int64_t j = (panel - panels_a) * kColumns;
+            const std::int64_t j = of_b * kColumns;
             Kernel::pack_b(packed_b + j * padded, Kernel::b_at(g, p0, j0 + j), g.b_col, g.b_row,
                            std::min(kColumns, n - j), depth);
           }
