@@ -35,7 +35,7 @@ double graph_seconds(ggml_backend_t backend, ggml_cgraph* graph) {
 }
 
 double microseconds_of(ggml_backend_t backend, ggml_type type, int64_t n, int64_t k, int64_t m) {
-  constexpr int kCalls = 60;
+  constexpr int kCalls = 300;
   constexpr int64_t kLong = 12288;
   const size_t matrix_bytes = ggml_row_size(type, k) * static_cast<size_t>(n);
   const size_t copies = (static_cast<size_t>(256) << 20) / matrix_bytes + 1;

@@ -27,6 +27,13 @@ bool only_in_kernel_tests(std::string_view kernel) {
   return false;
 }
 
+// The decoder's kernel wants more shared memory of an NVIDIA GPU than a block has unasked, and the
+// ROCm half of the runtime does not ask: where it runs over CUDA, other kernels decode.
+bool has_no_room(std::string_view kernel, const Device& device) {
+  return kernel == "decode_step" && device.kind() == DeviceKind::Rocm &&
+         device.properties().architecture.starts_with("sm_");
+}
+
 // The kernels of quantised tensors, of sampling, of decoders and of gradients have test programs of
 // their own, which have this file too.
 enum class Program { Ops, Quantised, Sampling, Decoding, Gradients };
@@ -92,7 +99,7 @@ class KernelCoverage : public testing::Environment {
       const auto used = device.modules().used(module);
       for (const std::string_view kernel : module.kernels) {
         if (all && std::find(used.begin(), used.end(), kernel) == used.end() &&
-            !only_in_kernel_tests(kernel)) {
+            !only_in_kernel_tests(kernel) && !has_no_room(kernel, device)) {
           ADD_FAILURE() << "no test of this program used kernel " << module.name << "." << kernel
                         << " on " << device;
         }
