@@ -272,6 +272,22 @@ TEST(QProduct, PathsHaveNames) {
   }
 }
 
+// A row and its place in the weight decide, not how rows are read.
+TEST(QProduct, HalvesGiveTheSameBitsInEitherOrderOfRows) {
+  for (const QType type : {QType::F16, QType::BF16}) {
+    for (const std::int64_t n : {1, 2, 9, 300}) {
+      for (const std::int64_t k : {7, 64, 1003}) {
+        const Weights w = weights(type, n, k);
+        const auto x = numbers(k, 18);
+        const ProductPath path = cpu::best_product_path();
+        EXPECT_EQ(multiply(w, x, 1, path, RowOrder::Apart),
+                  multiply(w, x, 1, path, RowOrder::Together))
+            << type << ' ' << n << " x " << k;
+      }
+    }
+  }
+}
+
 TEST(QProduct, OrdersOfRowsHaveNames) {
   EXPECT_EQ(cpu::row_order("apart"), RowOrder::Apart);
   EXPECT_EQ(cpu::row_order("together"), RowOrder::Together);

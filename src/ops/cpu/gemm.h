@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "ops/cpu/row_order.h"
 #include "tl/base/dtype.h"
 
 namespace tl::cpu {
@@ -19,6 +20,7 @@ struct Gemm {
   std::int64_t bias_row, bias_col;
   void* c;
   std::int64_t c_row, c_col;
+  RowOrder order = best_row_order();  // of columns of B, where they are contiguous and m is 1
 };
 
 // Floats, by vector code for whatever this CPU has (gemm_simd.cpp).

@@ -273,15 +273,17 @@ HWY_NOINLINE HWY_ATTR Sum rest_dot(Sum sum, const Sum* x, const T* b, std::int64
   return sum;
 }
 
-// The same for one row of `x` and kCount columns, `apart` elements from each other. One column at
-// a time would be one stream of memory, which is less than a core can ask for.
-inline constexpr int kTogether = 8;
-// Bytes that each of them is read ahead: the CPU itself looks no further than the end of a page,
-// which is a column or less.
-inline constexpr int kAhead = 512;
+// What is read ahead while columns are multiplied: for column c, at element p of it, the line at
+// from + p * per_element + c * per_column.
+struct Ahead {
+  const char* from;
+  std::int64_t per_element, per_column;
+};
+
+// The same for one row of `x` and kCount columns, `apart` elements from each other.
 template <int kCount, class Sum, class T>
 HWY_ATTR void together_dots(const Sum* HWY_RESTRICT x, const T* HWY_RESTRICT b, std::int64_t apart,
-                            std::int64_t depth, Sum* out) {
+                            std::int64_t depth, const Ahead& ahead, Sum* out) {
   const hn::ScalableTag<Sum> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   using V = hn::Vec<decltype(d)>;
@@ -294,7 +296,7 @@ HWY_ATTR void together_dots(const Sum* HWY_RESTRICT x, const T* HWY_RESTRICT b, 
     if (p * static_cast<std::int64_t>(sizeof(T)) % 64 == 0) {
 #pragma GCC unroll 16
       for (int c = 0; c < kCount; ++c) {
-        __builtin_prefetch(reinterpret_cast<const char*>(b + c * apart + p) + kAhead);
+        __builtin_prefetch(ahead.from + p * ahead.per_element + c * ahead.per_column);
       }
     }
 #pragma GCC unroll 16
@@ -309,24 +311,39 @@ HWY_ATTR void together_dots(const Sum* HWY_RESTRICT x, const T* HWY_RESTRICT b, 
 // One row of A. A column's sum is the same whichever range it is in.
 template <class Sum, class T, class B>
 void dot_one_row(const Gemm& g) {
-  // Columns that are taken together lie an odd number of columns apart, of these at most: at a
-  // distance of a power of two they would evict each other.
+  // One column at a time, read ahead within it, would be one stream of memory that stops at each
+  // page's end, where the CPU's own reading ahead does. So there are eight of them, an odd number
+  // of columns apart, of these at most: at a distance of a power of two they would evict each
+  // other. Or two next to each other, and those columns are read ahead that come after them.
+  constexpr int kTogether = 8, kNeighbours = 2;
   constexpr std::int64_t kApart = 15;
+  constexpr std::int64_t kAhead = 512, kFarAhead = 16384, kSize = sizeof(B);  // bytes
   thread_local Scratch scratch;
   const Sum* x = packed_rows<Sum, T>(g, scratch);
   const auto* b = static_cast<const B*>(g.b);
+  const auto bytes_at = [&](std::int64_t col) {
+    return reinterpret_cast<const char*>(b + col * g.b_col);
+  };
   const auto multiply = [&](std::int64_t col, std::int64_t last) {
     Sum sums[kTogether];
+    if (g.order == RowOrder::Together) {
+      for (; col + kNeighbours <= last; col += kNeighbours) {
+        const Ahead ahead{bytes_at(col) + kFarAhead, kNeighbours * kSize, 64};
+        together_dots<kNeighbours>(x, b + col * g.b_col, g.b_col, g.k, ahead, sums);
+        for (int c = 0; c < kNeighbours; ++c) finish<Sum, T>(g, 0, col + c, sums[c]);
+      }
+    }
     while (col + kTogether <= last) {
       const std::int64_t apart = std::min(kApart, ((last - col) / kTogether - 1) | 1);
       for (const std::int64_t end = col + apart; col < end; ++col) {
-        together_dots<kTogether>(x, b + col * g.b_col, apart * g.b_col, g.k, sums);
+        const Ahead ahead{bytes_at(col) + kAhead, kSize, apart * g.b_col * kSize};
+        together_dots<kTogether>(x, b + col * g.b_col, apart * g.b_col, g.k, ahead, sums);
         for (int c = 0; c < kTogether; ++c) finish<Sum, T>(g, 0, col + c * apart, sums[c]);
       }
       col += (kTogether - 1) * apart;
     }
     for (; col < last; ++col) {
-      together_dots<1>(x, b + col * g.b_col, 0, g.k, sums);
+      together_dots<1>(x, b + col * g.b_col, 0, g.k, {bytes_at(col) + kAhead, kSize, 0}, sums);
       finish<Sum, T>(g, 0, col, sums[0]);
     }
   };

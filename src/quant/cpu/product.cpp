@@ -1,9 +1,5 @@
 #include "quant/cpu/product.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include <algorithm>
 #include <functional>
 #include <list>
@@ -53,21 +49,6 @@ Gemm gemm_of_rows(const std::byte* w, std::int64_t n, std::int64_t k, const floa
   g.c_row = n;
   g.c_col = 1;
   return g;
-}
-
-// AMD's CPUs since Zen 5. Zen 4 and Intel's with AMX were measured with rows apart alone.
-bool reads_one_stream_best() {
-#if defined(__x86_64__)
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  constexpr unsigned kAuth = 0x68747541;  // of "AuthenticAMD"
-  if (__get_cpuid(0, &a, &b, &c, &d) == 0 || b != kAuth) return false;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return false;
-  const unsigned family = (a >> 8 & 15) + (a >> 20 & 255);
-  constexpr unsigned kZen5 = 26;
-  return family >= kZen5;
-#else
-  return false;
-#endif
 }
 
 int dot(const qb::Bits8* code, const std::int8_t* x, int count) {
@@ -208,6 +189,7 @@ class Shared {
                           Gemm g = gemm_of_rows(each.w + 2 * first * k_, each.n, k_, x_, m_,
                                                 each.y + first);
                           g.n = last - first;
+                          g.order = order_;
                           gemm_float(g, half_of(each.type));
                         }});
   }
@@ -320,21 +302,6 @@ ProductPath product_path(std::string_view name) {
 
 ProductPath best_product_path() {
   static const ProductPath best = product_path(environment("TL_CPU_PRODUCTS"));
-  return best;
-}
-
-RowOrder row_order(std::string_view name) {
-  if (name == "apart") return RowOrder::Apart;
-  if (name == "together") return RowOrder::Together;
-  if (!name.empty()) {
-    throw Error(ErrorKind::BadArgument, "TL_CPU_ROWS", "'", name,
-                "' is no order of rows: there are apart, together");
-  }
-  return reads_one_stream_best() ? RowOrder::Together : RowOrder::Apart;
-}
-
-RowOrder best_row_order() {
-  static const RowOrder best = row_order(environment("TL_CPU_ROWS"));
   return best;
 }
 

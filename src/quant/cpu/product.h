@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "ops/cpu/gemm.h"
+#include "ops/cpu/row_order.h"
 #include "quant/cpu/activations.h"
 #include "tl/quant/format.h"
 
@@ -34,16 +35,6 @@ bool has_product_path(ProductPath path);
 ProductPath product_path(std::string_view name);
 // The one that TL_CPU_PRODUCTS names when it is first asked for, else the fastest.
 ProductPath best_product_path();
-
-// How the rows are read that are multiplied together, eight of them. Apart: as eight streams, each
-// read ahead by itself. Together: they are next to each other, and the next eight are read ahead in
-// one stream. The bits are the same.
-enum class RowOrder : std::uint8_t { Apart, Together };
-// "apart" or "together"; for an empty name what was measured to be quicker on CPUs like this one
-// (docs/measurements/0011). Throws BadArgument for another.
-RowOrder row_order(std::string_view name);
-// The one that TL_CPU_ROWS names when it is first asked for.
-RowOrder best_row_order();
 
 // y (m, n) = x (m, k) times the transpose of w (n rows of k). k is a whole number of blocks.
 struct Factor {
