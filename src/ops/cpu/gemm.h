@@ -10,16 +10,16 @@ namespace tl::cpu {
 
 // Strides are counted in elements; any will do. bias may be null.
 struct Gemm {
-  DType dtype;  // of all
-  std::int64_t m, n, k;
-  const void* a;
-  std::int64_t a_row, a_col;
-  const void* b;
-  std::int64_t b_row, b_col;
-  const void* bias;
-  std::int64_t bias_row, bias_col;
-  void* c;
-  std::int64_t c_row, c_col;
+  DType dtype = DType::F32;  // of all
+  std::int64_t m = 0, n = 0, k = 0;
+  const void* a = nullptr;
+  std::int64_t a_row = 0, a_col = 0;
+  const void* b = nullptr;
+  std::int64_t b_row = 0, b_col = 0;
+  const void* bias = nullptr;
+  std::int64_t bias_row = 0, bias_col = 0;
+  void* c = nullptr;
+  std::int64_t c_row = 0, c_col = 0;
   RowOrder order = best_row_order();  // of columns of B, where they are contiguous and m is 1
 };
 

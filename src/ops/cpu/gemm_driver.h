@@ -75,8 +75,8 @@ class GemmThreads {
   template <class F>
   void operator()(std::int64_t tasks, F&& f) const {
     struct alignas(64) Part {
-      std::atomic<std::int64_t> next;
-      std::int64_t end;
+      std::atomic<std::int64_t> next{0};
+      std::int64_t end = 0;
     };
     const std::int64_t parts = std::min<std::int64_t>(tasks, threads_);
     if (parts <= 1) {
